@@ -1,7 +1,7 @@
 -- Compare-and-extend: has a token hold a lock's key for a ttl at least, if it still does. It never shortens a life: a command that
 -- was sent first, on a connection that broke, may be executed last.
 --
--- It needs no memory. PEXPIRE is never refused for memory, and neither is a script's later write.
+-- It needs no memory. PEXPIRE and ZREM are never refused for memory, and neither is a script's later write.
 --
 -- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
 -- ARGV[1]  the token
@@ -21,8 +21,14 @@ end
 
 --@include lock_key.lua
 
+value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right
+
 if is_former(value, token) then  -- it was a writer's, and is a reader's now
     local life = math.max(ttl, redis.call('pttl', key))
+    local tried = redis.pcall('set', key, '', 'nx', 'px', 1)  -- the key is there, so this changes nothing
+    if type(tried) == 'table' and tried.err and not string.find(tried.err, 'OOM', 1, true) then
+        return tried
+    end
     redis.call('pexpire', key, life)
     redis.call('set', key, token, 'px', life)
     return 1
@@ -37,7 +43,9 @@ if not held then
 end
 local ends = set.now + ttl
 if ends > held then
-    redis.call('pexpire', key, math.max(ends, set.ends) - set.now)
+    redis.call('zrem', key, '')
+    redis.call('zadd', key, 'xx', 0, '')
+    end_at(key, set, math.max(ends, set.ends))
     redis.call('zadd', key, ends, token)
 end
 return is_marked(set) and 2 or 1

@@ -83,6 +83,8 @@ vote release_many::decode(std::size_t index, std::size_t count, const resp::valu
                 return vote::denied(key_state::foreign);
             case '!':
                 return denied_by_value({}, core::unknown_remaining);
+            case 'e':
+                return vote::failed(core::failure::server_error);
             default:
                 break;
         }

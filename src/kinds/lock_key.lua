@@ -5,6 +5,15 @@
 -- so marks come first and readers last. The key expires when its longest member ends, so the clock shows that end less the
 -- key's PTTL. A ttl moves with its key. The clock therefore goes on when the key moves to a server whose time is another.
 
+-- As PCALL, for a key that may have another type. Any other error is raised: nothing counts as missing because a command was refused.
+local function look(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true) then
+        return redis.call(...)
+    end
+    return reply
+end
+
 -- A token, as `runtime::token` draws it, has 40 hexadecimal digits. Behind them there may be '@' and a label, which is a word of up to
 -- 64 printable characters. Returns that, or '' if there is no label; nil if such digits do not begin at `first`.
 local function label_at(token, first)
@@ -33,8 +42,8 @@ local longest_mark = 1000
 -- Reads a set: its clock `now`, when its last reader and its longest mark end (0: there is none), its last member, and when it
 -- ends itself. Returns nil if the key is no set that colock wrote.
 local function read_set(key)
-    local first = redis.pcall('zrange', key, 0, 0, 'withscores')
-    local last = redis.pcall('zrange', key, -1, -1, 'withscores')
+    local first = look('zrange', key, 0, 0, 'withscores')
+    local last = look('zrange', key, -1, -1, 'withscores')
     if not first[1] or not last[1] then
         return nil  -- no key, or an error: a key of another type
     end
@@ -125,9 +134,9 @@ local function is_former(value, token)
     return type(value) == 'string' and 'reader:' .. value == token
 end
 
--- Makes a set in place of the string that one reader holds, or changes nothing and returns the error. `left` is the key's PTTL. The
--- new member ends after `life`; `sign` is -1 for a mark. The set is written beside the key, and then takes its place by one command.
--- So there is no moment without the key, whatever the server refuses. The commands that a set takes later are tried on it first.
+-- Makes a set beside the string that one reader holds, or changes nothing and returns the error. `left` is the key's PTTL. The new
+-- member ends after `life`; `sign` is -1 for a mark, else 1. RENAME then has the set take the place of the key, and is not refused any more. So
+-- there is no moment without the key. What can be refused is tried before the set is made, or on the set.
 local function make_set(key, beside, reader, left, member, life, sign)
     local place = redis.pcall('pttl', beside)
     if type(place) == 'table' then
@@ -140,6 +149,8 @@ local function make_set(key, beside, reader, left, member, life, sign)
     end
     local time = redis.call('time')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
+    redis.call('zadd', beside, 'xx', 0, '')
+    redis.call('del', beside)
     for _, command in ipairs({
         {'zadd', beside, now + left, reader, sign * (now + life), member},
         {'pexpire', beside, math.max(left, life)},
@@ -147,57 +158,77 @@ local function make_set(key, beside, reader, left, member, life, sign)
         {'zrange', beside, 0, 0},
         {'zrem', beside, ''},
         {'zremrangebyscore', beside, 1, 0},
-        {'rename', beside, key},
+        {'rename', beside, beside},
     }) do
         local answer = redis.pcall(unpack(command))
         if type(answer) == 'table' and answer.err then
-            redis.pcall('del', beside)
+            redis.call('del', beside)
             return answer
         end
     end
 end
 
--- Has a member end then; `sign` is -1 for a mark. The first write is refused if the server is short of memory. The key's life
--- comes before a later end, so that the clock never runs fast.
-local function put(key, set, member, ends, sign)
-    redis.call('zadd', key, sign * math.min(ends, set.ends), member)
-    if ends > set.ends then
+-- When the other members of a set end: its last reader, and its longest mark that counts. 0: there is none.
+local function ends_without(key, set, member)
+    local readers, marks = 0, 0
+    local last = redis.call('zrange', key, -2, -1, 'withscores')
+    for i = 1, #last, 2 do
+        if last[i] ~= member and is_reader(last[i]) and tonumber(last[i + 1]) > set.now then
+            readers = tonumber(last[i + 1])
+        end
+    end
+    for i = 0, math.huge do
+        local one = redis.call('zrange', key, i, i, 'withscores')
+        if not one[1] or not is_mark(one[1]) then
+            break
+        end
+        if one[1] ~= member and counts(-one[2], set) then
+            marks = -one[2]
+            break
+        end
+    end
+    return readers, marks
+end
+
+-- Drops what has ended, and marks that do not count.
+local function drop_ended(key, set)
+    redis.call('zremrangebyscore', key, -set.now, set.now)
+    redis.call('zremrangebyscore', key, '-inf', '(' .. -(set.now + longest_mark))
+end
+
+-- Has the key end then. Needs no memory. It is called before the members change, so that the clock never runs fast. It calls nothing if
+-- the end is the same. Before Redis 7.2, time passes inside a script, and each call would lose some of it.
+local function end_at(key, set, ends)
+    if ends ~= set.ends then
         redis.call('pexpire', key, ends - set.now)
-        redis.call('zadd', key, sign * ends, member)
-        set.ends = ends
     end
 end
 
--- Drops what has ended and marks that do not count, and has the key live as long as the rest. There must be a rest. PEXPIRE is
--- called only if the end is another one: before Redis 7.2, time passes inside a script, and each call would lose some of it.
-local function tidy(key, set)
-    redis.call('zremrangebyscore', key, -set.now, set.now)
-    redis.call('zremrangebyscore', key, '-inf', '(' .. -(set.now + longest_mark))
-    local rest = read_set(key)
-    if rest.ends ~= set.ends then
-        redis.call('pexpire', key, rest.ends - set.now)
-    end
+-- Comes before a member is written that ends then. Raises an error if the server refuses a command, and has the key live for long enough
+-- otherwise. ZADD needs memory, and what a script writes after another write does not.
+local function prepare(key, set, member, ends)
+    redis.call('zadd', key, 'xx', 0, '')
+    redis.call('zremrangebyscore', key, 1, 0)
+    local readers, marks = ends_without(key, set, member)
+    end_at(key, set, math.max(readers, marks, ends))
+end
+
+-- Writes a member. Nothing refuses that behind `prepare`.
+local function put(key, set, member, score)
+    redis.call('zadd', key, score, member)
+    drop_ended(key, set)
 end
 
 -- Removes a member, a reader or a mark. The key goes with the last member. Nothing is asked of a key that may be gone.
 local function remove(key, set, member)
-    local readers, marks = 0, 0
-    local last = redis.call('zrange', key, -2, -1, 'withscores')
-    for i = 1, #last, 2 do
-        if last[i] ~= member and is_reader(last[i]) then
-            readers = tonumber(last[i + 1])
-        end
-    end
-    local first = redis.call('zrange', key, 0, 1, 'withscores')
-    for i = #first - 1, 1, -2 do
-        if first[i] ~= member and is_mark(first[i]) then
-            marks = -first[i + 1]
-        end
-    end
-    if readers > set.now or counts(marks, set) then
-        redis.call('zrem', key, member)
-        tidy(key, set)
-    else
+    local readers, marks = ends_without(key, set, member)
+    if readers == 0 and marks == 0 then
         redis.call('del', key)
+        return
     end
+    redis.call('zremrangebyscore', key, 1, 0)
+    redis.call('zrem', key, '')
+    end_at(key, set, math.max(readers, marks))
+    redis.call('zrem', key, member)
+    drop_ended(key, set)
 end

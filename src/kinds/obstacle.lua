@@ -8,7 +8,7 @@
 --@include lock_key.lua
 
 local key = KEYS[1]
-local value = redis.pcall('get', key)
+local value = look('get', key)
 if value == false then
     return -2
 end

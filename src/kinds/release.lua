@@ -15,4 +15,6 @@ end
 --@include lock_key.lua
 --@include release_key.lua
 
+value = type(value) == 'table' and look('get', KEYS[1]) or value  -- raises the error if the type is right
+
 return release_key(KEYS[1], ARGV[1], value)

@@ -3,7 +3,7 @@
 -- KEYS[i]  a key
 -- ARGV[i]  its token
 -- Returns  1 all released; else a string with an answer for each: '1' released, '0' the token holds nothing there,
---          '-' another token does, '!' no lock wrote the key
+--          '-' another token does, '!' no lock wrote the key, 'e' the server refused a command, and nothing was changed there
 
 -- As it nearly always is: all of them are held by their tokens alone, so that two commands are enough.
 local ours = true
@@ -28,8 +28,10 @@ for i, key in ipairs(KEYS) do
         deleted[key] = true
         answers[i] = '1'
     else
-        local answer = release_key(key, ARGV[i], redis.pcall('get', key))
-        answers[i] = letters[answer] or string.sub(answer.ok, 1, 5) == 'holds' and '!' or '-'
+        local done, answer = pcall(function()
+            return release_key(key, ARGV[i], look('get', key))
+        end)
+        answers[i] = not done and 'e' or letters[answer] or string.sub(answer.ok, 1, 5) == 'holds' and '!' or '-'
     end
 end
 return table.concat(answers)

@@ -41,6 +41,13 @@ std::array<bool, fault_count> expected_of(const fault_model& m) {
     expect(m.replication_cuts > 0, {fault::replication_cut});
     expect(m.sentinel_cuts > 0, {fault::sentinel_cut});
     expect(m.slot_moves > 0, {fault::slot_move, fault::moved});
+    expect(m.slot_migrations > 0, {fault::slot_migration, fault::asked, fault::divided});
+    expect(m.memory_shortages > 0, {fault::out_of_memory});
+    expect(m.rights_lost > 0, {fault::right_lost});
+    expect(m.write_refusals > 0, {fault::writes_refused});
+    expect(m.scripts_lost > 0, {fault::scripts_lost});
+    expect(m.names_taken > 0, {fault::name_taken});
+    expect(m.restarts_with_data > 0 || m.scripts_lost > 0, {fault::sent_again});
     expect(m.clock_jumps > 0, {fault::clock_jump_forward, fault::clock_jump_back});
     expect(m.clock_rates > 0.001, {fault::clock_drift});
     expect(m.foreign_deletes > 0, {fault::foreign_delete});
@@ -65,7 +72,9 @@ public:
         result_.profile = campaign_.profile != nullptr ? campaign_.profile->name : "of each seed";
         result_.seeds = {campaign_.seeds.first, campaign_.seeds.first};
         for (std::uint64_t seed = campaign_.seeds.first; seed <= campaign_.seeds.last; ++seed) {
-            if (campaign_.time && std::chrono::steady_clock::now() - begin >= *campaign_.time) {
+            const bool is_late =
+                campaign_.time && std::chrono::steady_clock::now() - begin >= *campaign_.time;
+            if (is_late || result_.failures.size() >= campaign_.most_failures) {
                 break;
             }
             run(seed, campaign_.profile != nullptr ? *campaign_.profile : profile_of(seed));

@@ -32,6 +32,7 @@ struct campaign {
     const simulation::profile* profile = nullptr;  ///< null: each seed has its own
     std::optional<std::chrono::nanoseconds> time;  ///< to stop after
     std::vector<known_seed> known_seeds;           ///< run before the others
+    std::size_t most_failures = SIZE_MAX;          ///< to stop after
 };
 
 struct campaign_result {

@@ -97,6 +97,11 @@ class client;
 ///   then.
 /// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
+/// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
+///   beside it.
+/// - *ttl*: each key that the library has written has a ttl.
+/// - *foreign key*: no command changes what a stranger has under a name of ours.
+/// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
 /// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
 ///   has.
 /// - *instance*: an instance gives no key away that is held, and denies none that it could give: so readers enter

@@ -1482,7 +1482,14 @@ void client::expect_in_order(const acquiring& sent) {
     last_started_ = std::max(last_started_, sent.started);
 }
 
-bool client::send_on(std::size_t instance, connection& way, request r) {
+request client::unsent(std::size_t instance, request r) {
+    flows_[instance].on_answer(r.sent, false, now());
+    r.sent = core::never;
+    return r;
+}
+
+bool client::send_on(std::size_t instance, connection& way, request r,
+                     std::optional<script_form> form, bool again) {
     core::failure why = core::failure::none;
     if (!r.receiver->wanted(instance, r.tag)) {
         why = core::failure::withdrawn;
@@ -1492,6 +1499,8 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
         why = core::failure::down;
     } else if (core::relies_on_memory(r.command) && now() < way.quarantined_until()) {
         why = core::failure::quarantined;
+    } else if (way.forbids(r.command)) {
+        why = core::failure::server_error;
     }
     if (why != core::failure::none) {
         refuse(instance, r,
@@ -1499,13 +1508,14 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
                                                  : core::vote::failed(why));
         return false;
     }
-    if (r.life != nullptr) {
+    if (r.life != nullptr && !again) {
         checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
     }
     r.order = ++last_sent_[instance];
     r.sent = now();
+    r.was_sent = true;
     flows_[instance].on_sent(r.sent);
-    way.send(r);
+    way.send(r, form, again);
     return true;
 }
 
@@ -1538,7 +1548,8 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
     }
-    on_answer(instance, r, v);
+    const bool has_key = r.is_partly_done && !core::outcome_unknown(why);  // as in `redis::cluster`
+    on_answer(instance, r, has_key ? core::vote::failed(core::failure::unclear_error) : v);
 }
 
 void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
@@ -1562,7 +1573,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         token_life& life = *r.life;
         const core::lease_tag tag = core::lease_tag::from(r.tag);
         --life.unanswered;
-        checker_.on_answer(life, instance, tag, v, r.sent != core::never);
+        checker_.on_answer(life, instance, tag, v, r.was_sent);
         if (tag.purpose() == purpose::acquire && v.kind == core::vote_kind::granted &&
             life.let_go) {
             world_.count(fault::late_grant);

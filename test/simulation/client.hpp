@@ -27,6 +27,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -204,7 +205,10 @@ public:
     void post(true_time when, world::step what);
     void run_or_defer(world::step what);
     /// Sends a command there, unless there is a reason not to: then it is false.
-    bool send_on(std::size_t instance, connection& way, request r);
+    bool send_on(std::size_t instance, connection& way, request r,
+                 std::optional<script_form> form = std::nullopt, bool again = false);
+    /// The command was not executed there: it counts as not sent.
+    request unsent(std::size_t instance, request r);
     /// The command is not sent.
     void refuse(std::size_t instance, const request& r, const core::vote& v);
     void on_answer(std::size_t instance, const request& r, const core::vote& v);

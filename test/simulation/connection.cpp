@@ -2,7 +2,10 @@
 
 #include "simulation/connection.hpp"
 
+#include "instance/redis/key_slot.hpp"
 #include "instance/redis/promotion.hpp"
+#include "kinds/coalescing.hpp"
+#include "kinds/kind.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -38,8 +41,14 @@ void connection::connect() {
         world_.at(std::max(open, world_.now() + 5ms), [this] { connect(); });
         return;
     }
-    wires_.push_back(std::make_unique<wire>());
-    wire_ = wires_.back().get();
+    auto made = std::make_unique<wire>();
+    made->session = server_.open([this, &w = *made] { tell_changes(w); });
+    if (made->session == nullptr) {  // it must not vote
+        world_.after(20ms, [this] { connect(); });
+        return;
+    }
+    wire_ = wires_.emplace_back(std::move(made)).get();
+    shortest_refused_ = false;
     probe();
     owner_.on_accepting();
 }
@@ -54,8 +63,33 @@ void connection::probe() {
     }
 }
 
-void connection::send(const request& r) {
-    put(*wire_, to_server, {{}, r, {}, {}, {}});
+void connection::send(const request& r, std::optional<script_form> form, bool again) {
+    if (!again && !to_resend_.empty()) {
+        resend();
+    }
+    const script_form as = form.value_or(usual_form());
+    const kinds::capabilities& server = wire_->session->probed().facts.capabilities;
+    const sent_request one{r, ++last_number_};
+    if (again) {
+        to_resend_.sent(r.command.key, one.number);
+    }
+    auto& messages = wire_->messages[to_server];
+    if (!messages.empty() && messages.back().sent == world_.now()) {
+        message& last = messages.back();
+        const auto together = [&](const request& other) {
+            return other.command.kind->coalesces(other.command, server, as);
+        };
+        if (last.form == as && last.commands.size() != kinds::coalescing::most &&
+            together(r) != nullptr && together(r) == together(last.commands.front().what)) {
+            last.commands.push_back(one);
+            return;
+        }
+    }
+    message m;
+    m.sent = world_.now();
+    m.commands.push_back(one);
+    m.form = as;
+    put(*wire_, to_server, std::move(m));
 }
 
 void connection::put(wire& w, direction d, message m) {
@@ -88,75 +122,147 @@ void connection::pump(wire& w, direction d) {
             }
             return;
         }
-        const message m = std::move(messages.front());
+        message m = std::move(messages.front());
         messages.pop_front();
         if (d == to_server) {
             server_.be_busy();
-            execute(w, *m.what);
+            execute(w, m);
         } else if (!m.changed_key.empty()) {
             owner_.on_key_changed(m.changed_key);
-        } else if (m.moved_to) {
-            owner_.on_moved(*m.what, *m.moved_to);
         } else {
-            owner_.on_answer(*m.what, m.answer);
+            owner_.run_or_defer([this, m = std::move(m)] { on_reply(m); });
         }
     }
 }
 
-void connection::execute(wire& w, const request& r) {
+/// As `instance::redis::node` does.
+void connection::on_reply(const message& m) {
+    const sent_request& r = m.commands.front();
+    shortest_refused_ = shortest_refused_ || m.answer.is_refused_for_good;
+    if (m.answer.again) {
+        send_again(r, *m.answer.again);
+    } else if (m.answer.elsewhere) {
+        to_resend_.answered(r.what.command.key, r.number);
+        owner_.on_redirected(r.what, *m.answer.elsewhere);
+    } else {
+        on_vote(r, m.answer.vote);
+        if (m.answer.ends_connection) {
+            reset();
+        }
+    }
+}
+
+/// The key that is in its way may be one that our own release, which it has overtaken, deletes.
+void connection::on_vote(const sent_request& r, const core::vote& v) {
+    if (v.kind == core::vote_kind::denied &&
+        to_resend_.has_overtaken(r.what.command.key, r.number)) {
+        send_again(r, usual_form());
+        return;
+    }
+    to_resend_.answered(r.what.command.key, r.number);
+    owner_.on_answer(r.what, v);
+}
+
+void connection::send_again(const sent_request& r, script_form form) {
+    world_.count(fault::sent_again);
+    instance::submission one;
+    one.receiver = r.what.receiver;
+    one.tag = r.what.tag;
+    one.command = r.what.command;
+    const bool is_first = to_resend_.empty();
+    to_resend_.add(one, form, r.number);
+    resent_.push_back(r.what);
+    if (is_first) {
+        world_.after(10us, [this] { owner_.run_or_defer([this] { resend(); }); });
+    }
+}
+
+void connection::resend() {
+    const std::vector<resend_queue::entry> all = to_resend_.take();
+    const std::vector<request> requests = std::exchange(resent_, {});
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        if (!owner_.send_again(*this, requests[i], all[i].form)) {
+            to_resend_.drop(requests[i].command.key);
+        }
+    }
+}
+
+void connection::answer(wire& w, const message& m, std::size_t which, outcome with) {
+    message reply;
+    reply.commands.push_back(m.commands[which]);
+    reply.answer = std::move(with);
+    put(w, to_client, std::move(reply));
+}
+
+void connection::execute(wire& w, const message& m) {
     if (!server_.up()) {
         return;
     }
+    const request& first = m.commands.front().what;
     if (w.broken) {
         world_.count(fault::straggler);
     }
-    if (r.order < last_executed_) {
+    if (first.order < last_executed_) {
         world_.count(fault::reordered);
     }
-    last_executed_ = std::max(last_executed_, r.order);
-    core::vote answer;
+    last_executed_ = std::max(last_executed_, m.commands.back().what.order);
     const fault_model& f = world_.faults();
     if (voter_.kind().kind == topology::cluster) {
-        const std::size_t owner = voter_.owner_of(server_.slot_of(r.key()));
-        if (owner != node_) {
+        const std::size_t owner = voter_.owner_of(server_.slot_of(first.key()));
+        const bool is_asked =
+            m.form == script_form::asking && voter_.is_importing(node_, first.key());
+        if (owner != node_ && !is_asked) {
             world_.count(fault::moved);
+            outcome moved;
+            moved.elsewhere = instance::redis::redirection{
+                instance::redis::redirection::kind_type::moved,
+                instance::redis::key_slot(first.key()), "node", std::to_string(owner)};
             if (!w.broken) {
-                put(w, to_client, {{}, r, {}, owner, {}});
+                answer(w, m, 0, std::move(moved));
             }
             return;
         }
     }
-    if (world_.goes_wrong(r.command.step == core::step::confirm ? f.raise_errors
-                                                                : f.error_replies)) {
+    std::vector<outcome> outcomes(m.commands.size());
+    const bool is_refused = world_.goes_wrong(
+        first.command.step == core::step::confirm ? f.raise_errors : f.error_replies);
+    if (is_refused) {
         world_.count(fault::error_reply);
-        answer = core::vote::failed(core::failure::server_error);
-    } else {
-        answer = server_.execute(r.command, &w);
-        if (r.command.step == core::step::remaining) {
-            track(w, r.key());
+        for (outcome& one : outcomes) {
+            one.vote = core::vote::failed(core::failure::server_error);
+            if (outcomes.size() > 1) {
+                one.again = script_form::digest;
+            }
         }
+    } else {
+        const auto executed = server_.execute(m.commands, m.form, *w.session);
+        outcomes.assign(executed.begin(), executed.end());
     }
     if (w.broken) {
         return;
     }
-    const bool waits = voter_.kind().replicas_acked != 0 && r.command.step == core::step::acquire &&
-                       answer.kind == core::vote_kind::granted;
+    const bool waits = voter_.kind().replicas_acked != 0 &&
+                       first.command.step == core::step::acquire &&
+                       outcomes.front().vote.kind == core::vote_kind::granted;
     if (waits) {
-        w.unreplicated = message{{}, r, std::move(answer), {}, {}};
+        w.unreplicated = message{{}, {}, m.commands, m.form, outcomes.front(), {}};
         wait_for_replicas(w, server_.written(), world_.now() + replicas_timeout);
-    } else {
-        put(w, to_client, {{}, r, std::move(answer), {}, {}});
+        return;
     }
+    for (std::size_t i = 0; i != outcomes.size(); ++i) {
+        answer(w, m, i, std::move(outcomes[i]));
+    }
+    tell_changes(w);
 }
 
-/// As CLIENT TRACKING does, with NOLOOP: the client is told once.
-void connection::track(wire& w, const std::string& key) {
-    if (!w.broken && voter_.kind().tells_changes) {
-        server_.track(key, &w, [this, &w, key] {
-            if (!w.broken) {
-                put(w, to_client, {{}, {}, {}, {}, key});
-            }
-        });
+/// As CLIENT TRACKING does.
+void connection::tell_changes(wire& w) {
+    for (const std::string& key : w.session->take_changes()) {
+        if (!w.broken) {
+            message m;
+            m.changed_key = key;
+            put(w, to_client, std::move(m));
+        }
     }
 }
 
@@ -176,7 +282,7 @@ void connection::wait_for_replicas(wire& w, std::uint64_t written, true_time unt
         instance::redis::failure_to_replicate(static_cast<unsigned>(acked), wanted);
     if (failure != core::failure::none) {
         world_.count(fault::not_replicated);
-        m.answer = core::vote::failed(failure);
+        m.answer.vote = core::vote::failed(failure);
     }
     put(w, to_client, std::move(m));
     pump(w, to_server);
@@ -193,8 +299,9 @@ void connection::reset(std::optional<duration> deliver_after) {
     wire& w = *wire_;
     wire_ = nullptr;
     w.broken = true;
+    w.session->end();
     auto unanswered = std::move(w.messages[to_client]);
-    std::erase_if(unanswered, [](const message& m) { return !m.what; });
+    std::erase_if(unanswered, [](const message& m) { return m.commands.empty(); });
     world_.count(fault::reset_after, unanswered.size());
     w.messages[to_client].clear();
     auto& unsent = w.messages[to_server];
@@ -218,9 +325,13 @@ void connection::reset(std::optional<duration> deliver_after) {
                                  std::to_string(unanswered.size()) + " commands unanswered");
     }
     world_.after(world_.random.up_to(1ms), [this, lost = std::move(unanswered)] {
-        for (const message& m : lost) {
-            owner_.on_answer(*m.what, core::vote::failed(core::failure::connection_lost));
-        }
+        owner_.run_or_defer([this, lost] {
+            for (const message& m : lost) {
+                for (const sent_request& one : m.commands) {
+                    on_vote(one, core::vote::failed(core::failure::connection_lost));
+                }
+            }
+        });
     });
     owner_.on_broken();
     world_.after(world_.random.between(1ms, 20ms), [this] { connect(); });

@@ -3,13 +3,14 @@
 #ifndef COLOCK_TEST_SIMULATION_CONNECTION_HPP
 #define COLOCK_TEST_SIMULATION_CONNECTION_HPP
 
+#include "simulation/redis_session.hpp"
+#include "simulation/request.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include "core/validity.hpp"
 #include "core/vote.hpp"
-#include "instance/batch.hpp"
-#include "kinds/command.hpp"
+#include "instance/redis/resend_queue.hpp"
 
 #include <array>
 #include <cstddef>
@@ -22,43 +23,6 @@
 #include <vector>
 
 namespace colock::simulation {
-
-struct token_life;
-
-/// A command on its way. It may arrive when its sender is no more, so its words are its own.
-class request {
-public:
-    explicit request(const instance::submission& from)
-        : receiver(from.receiver),
-          tag(from.tag),
-          command(from.command),
-          words_(std::make_shared<const words>(
-              words{std::string(from.command.key), std::string(from.command.token),
-                    from.command.values != nullptr ? *from.command.values : std::string()})) {
-        command.key = words_->key;
-        command.token = words_->token;
-        command.values = from.command.values != nullptr ? &words_->values : nullptr;
-    }
-
-    [[nodiscard]] const std::string& key() const { return words_->key; }
-    [[nodiscard]] const std::string& token() const { return words_->token; }
-
-    instance::vote_receiver* receiver;
-    instance::command_tag tag;
-    kinds::command command;
-    token_life* life = nullptr;           // of a lease's command
-    std::uint64_t order = 0;              // among what the client has sent to that instance
-    core::time_point sent = core::never;  // never, if it was not
-    unsigned hops = 0;                    // how often a node has sent it on
-
-private:
-    struct words {
-        std::string key;
-        std::string token;
-        std::string values;
-    };
-    std::shared_ptr<const words> words_;
-};
 
 class connection;
 
@@ -78,8 +42,12 @@ public:
     virtual void on_answer(const request& r, const core::vote& v) = 0;
     /// Something has happened to a key that the client has asked for.
     virtual void on_key_changed(const std::string& key) = 0;
-    /// The server has not executed it: it belongs to that node.
-    virtual void on_moved(const request& r, std::size_t node) = 0;
+    /// The server has not executed it, since its slot is elsewhere, or cannot be used now.
+    virtual void on_redirected(const request& r, const instance::redis::redirection& to) = 0;
+    /// Sends again what the server has not executed, in that form. Returns false if there is a reason not to.
+    virtual bool send_again(connection& way, const request& r, script_form form) = 0;
+    /// Does that when the client runs.
+    virtual void run_or_defer(world::step what) = 0;
 };
 
 /// A client's connection to a server, as TCP makes it: what is sent arrives in order, late, or not
@@ -94,7 +62,13 @@ public:
     [[nodiscard]] bool ready() const { return wire_ != nullptr; }
     /// Until when its server grants no locks, for all that the client knows, by the client's clock.
     [[nodiscard]] core::time_point quarantined_until() const { return quarantined_until_; }
-    void send(const request& r);
+    /// Whether its server cannot serve such a lock, so that the command must not be sent.
+    [[nodiscard]] bool forbids(const kinds::command& command) const {
+        return wire_ != nullptr && wire_->session->probed().forbids(command);
+    }
+    /// Sends a command, in that form if one is given. Releases that are sent at the same time may become one command. `again`: the
+    /// server has not executed it before.
+    void send(const request& r, std::optional<script_form> form, bool again);
 
     enum direction : std::size_t { to_server, to_client };
     /// Nothing gets through before `until`.
@@ -110,13 +84,16 @@ public:
 private:
     struct message {
         true_time arrival{};
-        std::optional<request> what{};
-        core::vote answer{};
-        std::optional<std::size_t> moved_to{};
+        true_time sent{};
+        std::vector<sent_request>
+            commands{};  // to the server: what is sent as one. To the client: one
+        script_form form = script_form::shortest;
+        outcome answer{};
         std::string changed_key{};  // instead of all that
     };
     /// One TCP connection.
     struct wire {
+        std::unique_ptr<redis_session> session{};
         std::array<std::deque<message>, 2> messages;
         std::array<true_time, 2> last_arrival{};
         std::array<bool, 2> is_held_up{};  // it goes on at a time that is known
@@ -127,8 +104,16 @@ private:
 
     void put(wire& w, direction d, message m);
     void pump(wire& w, direction d);
-    void execute(wire& w, const request& r);
-    void track(wire& w, const std::string& key);
+    void execute(wire& w, const message& m);
+    void answer(wire& w, const message& m, std::size_t which, outcome with);
+    void tell_changes(wire& w);
+    void on_reply(const message& m);
+    void on_vote(const sent_request& r, const core::vote& v);
+    void send_again(const sent_request& r, script_form form);
+    void resend();
+    [[nodiscard]] script_form usual_form() const {
+        return shortest_refused_ ? script_form::digest : script_form::shortest;
+    }
     void wait_for_replicas(wire& w, std::uint64_t written, true_time until);
     void connect();
     void probe();
@@ -145,6 +130,11 @@ private:
     std::array<true_time, 2> blocked_until_{};
     std::vector<std::unique_ptr<wire>> wires_;
     wire* wire_ = nullptr;  // the one in use
+    // As in `instance::redis::node`:
+    resend_queue to_resend_;
+    std::vector<request> resent_;  // the commands in it, in its order
+    resend_queue::number last_number_ = 0;
+    bool shortest_refused_ = false;
     bool abandoned_ = false;
     core::time_point quarantined_until_ = core::time_point::min();
 };

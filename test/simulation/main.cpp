@@ -259,6 +259,7 @@ void check_scenarios() {
 }
 
 int run_mutants(const arguments& a, const profile* named) {
+    constexpr std::size_t enough = 10;  // schedules that detect a mutant
     check_scenarios();
     const seed_range seeds = parse_seeds(a.seeds.empty() ? "1..3000" : a.seeds);
     nlohmann::json report = nlohmann::json::array();
@@ -274,6 +275,7 @@ int run_mutants(const arguments& a, const profile* named) {
         campaign c;
         c.profile = named;
         c.seeds = seeds;
+        c.most_failures = enough;
         const campaign_result r = run_campaign(c);
         const scenario_sight sight = look_at(mutants[i].name);
         const bool caught = !r.failures.empty() || sight.seeing != 0;

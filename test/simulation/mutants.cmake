@@ -50,27 +50,30 @@ colock_mutant(
 colock_mutant(
     NAME extend_without_token_check
     WHAT "an extend prolongs the key of any holder"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[case step::extend:
-            if (ours) {]]
-    WITH [[case step::extend:
-            if (ours || (key.exists() && @MUTANT@)) {]]
+    FILE src/kinds/extend.lua
+    FIND [[if value == token then
+    if redis]]
+    WITH [[if type(value) == 'string' then
+    if redis]]
 )
 colock_mutant(
     NAME release_without_token_check
     WHAT "a release deletes the key of any holder"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[case step::release:
-            if (ours) {]]
-    WITH [[case step::release:
-            if (ours || (key.exists() && @MUTANT@)) {]]
+    FILE src/kinds/release.lua
+    FIND [[if value == ARGV[1] then]]
+    WITH [[if type(value) == 'string' then]]
 )
 colock_mutant(
     NAME acquire_overwrites
     WHAT "an acquire overwrites a key that is held"
-    FILE src/kinds/exclusive/exclusive.cpp
-    FIND [[if (lock_key(keys, command.key, at.now).exists()) {]]
-    WITH [[if (lock_key(keys, command.key, at.now).exists() && !@MUTANT@) {]]
+    FILE src/kinds/holder_steps.cpp
+    FIND [[    to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,]]
+    WITH [[    if (@MUTANT@) {
+        to.write(words<"SET">, command.key, command.token, words<"PX">,
+                 number(command.ttl.count()).text());
+        return;
+    }
+    to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,]]
 )
 
 # --- The undo ---------------------------------------------------------------------------------------------------------
@@ -315,24 +318,22 @@ colock_mutant(
 colock_mutant(
     NAME extend_shortens
     WHAT "a late extend shortens the life of a key"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[std::max(held.expires(), at.now + command.ttl)]]
-    WITH [[std::max(@MUTANT@ ? at.now : held.expires(), at.now + command.ttl)]]
+    FILE src/kinds/extend.lua
+    FIND [[    if redis.call('pttl', key) < ttl then
+        redis.call('pexpire', key, ttl)
+    end]]
+    WITH [[    redis.call('pexpire', key, ttl)]]
 )
 colock_mutant(
     NAME extend_recreates
     WHAT "an extend creates a missing key"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[            break;
-
-        case step::release:]]
-    WITH [[            if (!key.exists() && @MUTANT@) {
-                keys.put(command.key, command.token, at.now + command.ttl);
-                return vote::granted();
-            }
-            break;
-
-        case step::release:]]
+    FILE src/kinds/extend.lua
+    FIND [[local value = redis.pcall('get', key)]]
+    WITH [[local value = redis.pcall('get', key)
+if value == false then
+    redis.call('set', key, token, 'px', ttl)
+    return 1
+end]]
 )
 colock_mutant(
     NAME loss_without_notice
@@ -396,34 +397,33 @@ colock_mutant(
 colock_mutant(
     NAME raise_without_token_check
     WHAT "an instance acknowledges a fence although another holder has its key"
-    FILE src/kinds/fenced/fenced.cpp
-    FIND [[if (!key.is_held_by(command.token)) {]]
-    WITH [[if (!key.is_held_by(command.token) && !@MUTANT@) {]]
+    FILE src/kinds/fenced/fence.lua
+    FIND [[elseif not holds(key, token, value) then]]
+    WITH [[elseif value == false then]]
 )
 colock_mutant(
     NAME counter_after_the_key
     WHAT "the key is created before the counter is checked"
-    FILE src/kinds/fenced/fenced.cpp
-    FIND [[                vote counted =]]
-    WITH [[                if (@MUTANT@) {
-                    keys.put(command.key, command.token, at.now + command.ttl);
-                }
-                vote counted =]]
+    FILE src/kinds/fenced/fence.lua
+    FIND [[local counter = move_on(]]
+    WITH [[if ARGV[2] ~= '0' then
+    redis.call('set', key, token, 'px', ARGV[2])
+end
+local counter = move_on(]]
 )
 colock_mutant(
     NAME counters_begin_at_one
     WHAT "a lost counter starts again at one instead of the time"
-    FILE src/kinds/fenced/fence_counter.cpp
-    FIND [[        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
-    WITH [[        value = @MUTANT@ ? std::max<std::uint64_t>(1, least)
-                         : std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
+    FILE src/kinds/fenced/fence_counter.lua
+    FIND [[counter = math.max(second + time[2], least)]]
+    WITH [[counter = math.max(1, least)]]
 )
 colock_mutant(
     NAME reader_believes_an_old_counter
     WHAT "a reader uses a counter that may have been restored from older data"
-    FILE src/kinds/fenced/fence_counter.cpp
-    FIND [[if (least == 0) {]]
-    WITH [[if (least == 0 && (use == fence_use::count || !@MUTANT@)) {]]
+    FILE src/kinds/fenced/fence_counter.lua
+    FIND [[(is_counted and 1 or 0), second)]]
+    WITH [[(is_counted and 1 or 0), is_counted and second or 0)]]
 )
 colock_mutant(
     NAME second_round_from_the_reply
@@ -835,35 +835,37 @@ colock_mutant(
 colock_mutant(
     NAME mark_is_ignored
     WHAT "readers enter although a writer mark is set"
-    FILE src/kinds/shared/shared.cpp
-    FIND [[if (key.marked_until() > at.now)]]
-    WITH [[if (key.marked_until() > at.now && !@MUTANT@)]]
+    FILE src/kinds/shared/share.lua
+    FIND [[if is_marked(set) then]]
+    WITH [[if false then]]
 )
 colock_mutant(
     NAME no_mark
     WHAT "a denied writer sets no writer mark"
-    FILE src/kinds/shared/writer.cpp
-    FIND [[} else if (command.announces) {]]
-    WITH [[} else if (command.announces && !@MUTANT@) {]]
+    FILE src/kinds/shared/claim.lua
+    FIND [[local life = tonumber(ARGV[1])]]
+    WITH [[local life = 0]]
 )
 colock_mutant(
     NAME one_mark_for_all
     WHAT "a writer mark replaces those of other writers"
-    FILE src/kinds/lock_key.cpp
-    FIND [[    set_->marks.push_back(]]
-    WITH [[    if (@MUTANT@) {
-        set_->marks.clear();
-    }
-    set_->marks.push_back(]]
+    FILE src/kinds/lock_key.lua
+    FIND [[    redis.call('zadd', key, score, member)]]
+    WITH [[    if score < 0 then
+        redis.call('zremrangebyscore', key, '-inf', 0)
+    end
+    redis.call('zadd', key, score, member)]]
 )
 colock_mutant(
     NAME mark_of_another_taken
     WHAT "a writer that stops waiting removes the writer marks of others"
-    FILE src/kinds/lock_key.cpp
-    FIND [[                               return one.client == client;
-                           }) != 0;]]
-    WITH [[                               return one.client == client || @MUTANT@;
-                           }) != 0;]]
+    FILE src/kinds/shared/unmark.lua
+    FIND [[remove(KEYS[1], set, mark)]]
+    WITH [[if set.readers > set.now then
+    redis.call('zremrangebyscore', KEYS[1], '-inf', 0)
+else
+    redis.call('del', KEYS[1])
+end]]
 )
 colock_mutant(
     NAME mark_before_its_turn
@@ -904,32 +906,30 @@ colock_mutant(
 colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a writer mark lives longer if the clock is set back"
-    FILE src/kinds/lock_key.cpp
-    FIND [[one.expires > latest; }]]
-    WITH [[(one.expires > latest && !@MUTANT@); }]]
+    FILE src/kinds/lock_key.lua
+    FIND [[return mark_ends > set.now and mark_ends <= set.now + longest_mark]]
+    WITH [[return mark_ends > set.now]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
     WHAT "a reader enters while a writer holds the lock"
-    FILE src/kinds/shared/shared.cpp
-    FIND [[if (key.is_exclusive()) {]]
-    WITH [[if (key.is_exclusive() && !@MUTANT@) {]]
+    FILE src/kinds/shared/share.lua
+    FIND [[(not is_reader(value) or left < 0)]]
+    WITH [[left < 0]]
 )
 colock_mutant(
     NAME claim_removes_readers
     WHAT "a writer removes live readers"
-    FILE src/kinds/shared/writer.cpp
-    FIND [[if (key.set()->shares.empty()) {]]
-    WITH [[if (key.set()->shares.empty() || @MUTANT@) {]]
+    FILE src/kinds/shared/claim.lua
+    FIND [[if set.readers <= set.now then]]
+    WITH [[if set then]]
 )
 colock_mutant(
     NAME share_takes_all
     WHAT "the release of one reader deletes the shares of the others"
-    FILE src/kinds/lock_key.cpp
-    FIND [[return one.token == holder; });
-    keep_rest();]]
-    WITH [[return one.token == holder || @MUTANT@; });
-    keep_rest();]]
+    FILE src/kinds/lock_key.lua
+    FIND [[    if readers == 0 and marks == 0 then]]
+    WITH [[    if set then]]
 )
 colock_mutant(
     NAME released_with_the_first
@@ -994,9 +994,13 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_is_an_extend
     WHAT "an instance handles a downgrade as a renewal of the writer's lease"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[if (!is_reader(command.token)) {]]
-    WITH [[if (!is_reader(command.token) || (held.is_exclusive() && @MUTANT@)) {]]
+    FILE src/kinds/extend.lua
+    FIND [[if is_former(value, token) then]]
+    WITH [[if is_former(value, token) then
+    redis.call('pexpire', key, math.max(ttl, redis.call('pttl', key)))
+    return 1
+end
+if is_former(value, token) then]]
 )
 colock_mutant(
     NAME downgrade_as_a_writer
@@ -1107,71 +1111,64 @@ colock_mutant(
 colock_mutant(
     NAME renewal_for_all_readers
     WHAT "the renewal of one reader prolongs the shares of the others"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
-    WITH [[if (@MUTANT@ && held.set() != nullptr) {
-        for (const reader_set::share& one : reader_set(*held.set()).shares) {
-            held.share(one.token, at.now + command.ttl);
-        }
-    }
-    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+    FILE src/kinds/extend.lua
+    FIND [[    redis.call('zadd', key, ends, token)
+]]
+    WITH [[    for _, one in ipairs(redis.call('zrange', key, 0, -1)) do
+        if is_reader(one) then
+            redis.call('zadd', key, ends, one)
+        end
+    end
+]]
 )
 colock_mutant(
     NAME renewal_of_the_key_alone
     WHAT "the renewal of a reader prolongs the key, but not the share"
-    FILE src/kinds/holder_steps.cpp
-    FIND [[    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
-    WITH [[    if (@MUTANT@ && !held.is_exclusive()) {
-        held.prolong(until);
-        return vote::granted();
-    }
-    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+    FILE src/kinds/extend.lua
+    FIND [[    redis.call('zadd', key, ends, token)
+]]
+    WITH [[]]
 )
 colock_mutant(
     NAME dead_reader_stays
     WHAT "an expired reader still counts as a holder of the key"
-    FILE src/kinds/lock_key.cpp
-    FIND [[{ return one.expires <= now; }]]
-    WITH [[{ return one.expires <= now && !@MUTANT@; }]]
+    FILE src/kinds/lock_key.lua
+    FIND [[return ends and tonumber(ends) > set.now and tonumber(ends) or nil]]
+    WITH [[return ends and tonumber(ends) or nil]]
 )
 colock_mutant(
     NAME key_outlives_its_readers
     WHAT "a key lives as long as the share of a reader that has left"
-    FILE src/kinds/lock_key.cpp
-    FIND [[    std::erase_if(set_->shares,
-                  [holder](const]]
-    WITH [[    for (reader_set::share& one : set_->shares) {
-        if (@MUTANT@ && set_->shares.size() > 1 && one.token == holder) {
-            one.token = "reader:";
-        }
-    }
-    std::erase_if(set_->shares,
-                  [holder](const]]
+    FILE src/kinds/lock_key.lua
+    FIND [[    end_at(key, set, math.max(readers, marks))
+]]
+    WITH [[]]
 )
 colock_mutant(
     NAME newcomer_shortens_the_others
     WHAT "the shares of a key expire no later than the newest one"
-    FILE src/kinds/lock_key.cpp
-    FIND [[set_->shares.push_back({std::string(reader), until});]]
-    WITH [[for (reader_set::share& one : set_->shares) {
-            one.expires = @MUTANT@ ? std::min(one.expires, until) : one.expires;
-        }
-        set_->shares.push_back({std::string(reader), until});]]
+    FILE src/kinds/lock_key.lua
+    FIND [[    redis.call('zadd', key, score, member)]]
+    WITH [[    for _, one in ipairs(redis.call('zrange', key, 0, -1)) do
+        if score > 0 and is_reader(one) then
+            redis.call('zadd', key, math.min(score, redis.call('zscore', key, one)), one)
+        end
+    end
+    redis.call('zadd', key, score, member)]]
 )
 colock_mutant(
     NAME key_lives_with_the_newest
     WHAT "a key expires with its newest share although others last longer"
-    FILE src/kinds/lock_key.cpp
-    FIND [[return std::max(marked_until(), shared_until());]]
-    WITH [[return @MUTANT@ && !shares.empty() ? shares.back().expires
-                                          : std::max(marked_until(), shared_until());]]
+    FILE src/kinds/lock_key.lua
+    FIND [[end_at(key, set, math.max(readers, marks, ends))]]
+    WITH [[end_at(key, set, ends)]]
 )
 colock_mutant(
     NAME late_extend_shortens_a_share
     WHAT "a late extend shortens the share of a reader"
-    FILE src/kinds/lock_key.cpp
-    FIND [[found->expires = std::max(found->expires, until);]]
-    WITH [[found->expires = @MUTANT@ ? until : std::max(found->expires, until);]]
+    FILE src/kinds/extend.lua
+    FIND [[if ends > held then]]
+    WITH [[if held then]]
 )
 colock_mutant(
     NAME readers_enter_one_by_one
@@ -1183,32 +1180,19 @@ colock_mutant(
 colock_mutant(
     NAME mark_keeps_one_out
     WHAT "a writer mark keeps only one reader out"
-    FILE src/kinds/shared/shared.cpp
-    FIND [[            return vote::denied(key_state::announced);
-        }
-        vote granted]]
-    WITH [[            if (@MUTANT@) {
-                for (const reader_set::mark& one : reader_set(*key.set()).marks) {
-                    key.unmark(one.client);
-                }
-            }
-            return vote::denied(key_state::announced);
-        }
-        vote granted]]
+    FILE src/kinds/shared/share.lua
+    FIND [[        return -2]]
+    WITH [[        redis.call('zremrangebyscore', key, '-inf', 0)
+        return -2]]
 )
 colock_mutant(
     NAME mark_renewed_by_readers
     WHAT "a denied reader prolongs the writer mark"
-    FILE src/kinds/shared/shared.cpp
-    FIND [[            return vote::denied(key_state::announced);
-        }
-        vote granted]]
-    WITH [[            if (@MUTANT@) {
-                key.mark(key.set()->marks.front().client);
-            }
-            return vote::denied(key_state::announced);
-        }
-        vote granted]]
+    FILE src/kinds/shared/share.lua
+    FIND [[        return -2]]
+    WITH [[        redis.call('pexpire', key, math.max(set.ends - set.now, longest_mark))
+        redis.call('zadd', key, -(set.now + longest_mark), redis.call('zrange', key, 0, 0)[1])
+        return -2]]
 )
 
 # --- Semaphores -------------------------------------------------------------------------------------------------------
@@ -1283,108 +1267,108 @@ colock_mutant(
 colock_mutant(
     NAME limit_is_not_compared
     WHAT "a token gets permits of a semaphore of another limit"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[(held_ == nullptr || held_->limit != limit_);]]
-    WITH [[(held_ == nullptr || (held_->limit != limit_ && !@MUTANT@));]]
+    FILE src/kinds/semaphore/permits.lua
+    FIND [[type(value) == 'string' and parse(value) == limit]]
+    WITH [[type(value) == 'string' and parse(value)]]
 )
 colock_mutant(
     NAME renewal_ignores_the_numbers
     WHAT "a renewal is granted although the token has other permits"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[key.own() != numbers_in(values_of(command))]]
-    WITH [[(key.own() != numbers_in(values_of(command)) && !@MUTANT@)]]
+    FILE src/kinds/semaphore/extend_permit.lua
+    FIND [[if not own or table.concat(own, ' ') .. ' ' ~= ARGV[3] then]]
+    WITH [[if not own then]]
 )
 colock_mutant(
     NAME renewal_compares_the_first_number
     WHAT "a renewal of several permits is granted if the first one is right"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[(key.own().empty() || (key.own()]]
-    WITH [[(key.own().empty() || (!(@MUTANT@ && key.own().front() == command.value) && key.own()]]
+    FILE src/kinds/semaphore/extend_permit.lua
+    FIND [[if not own or table.concat(own, ' ') .. ' ' ~= ARGV[3] then]]
+    WITH [[if not own or own[1] ~= tonumber(string.match(ARGV[3], '%d+')) then]]
 )
 colock_mutant(
     NAME heal_keeps_another_number
     WHAT "an instance that cannot have the numbers of a lease keeps those that it has"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[                      ? wanted
-                      : numbers();]]
-    WITH [[                      ? wanted
-                      : @MUTANT@ ? key.own() : numbers();]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[if not got then
+]]
+    WITH [[if not got and exactly then
+    return -1
+end
+if not got then
+]]
 )
 colock_mutant(
     NAME heal_takes_any_number
     WHAT "a heal takes the next free permits, as an attempt does"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[        if (command.heals) {
-            got]]
-    WITH [[        if (command.heals && !@MUTANT@) {
-            got]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[ARGV[3] == 'hold']]
+    WITH [[false]]
 )
 colock_mutant(
     NAME later_round_moves_back
     WHAT "another round moves a token to a smaller number"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[got = key.nearest(wanted, count_);]]
-    WITH [[got = key.nearest(@MUTANT@ ? numbers() : wanted, count_);]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[math.max(numbers[i] or 1, last + 1)]]
+    WITH [[math.max(exactly and numbers[i] or 1, last + 1)]]
 )
 colock_mutant(
     NAME some_of_several_permits
     WHAT "a token that asks for several permits gets those that are free"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[            if (one > limit_) {
-                return {};]]
-    WITH [[            if (one > limit_) {
-                return @MUTANT@ ? result : numbers();]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[    if number > limit then
+        got = nil]]
+    WITH [[    if number > limit and i > 1 then
+        count = i - 1
+        break
+    end
+    if number > limit then
+        got = nil]]
 )
 colock_mutant(
     NAME dead_permit_stays
     WHAT "a permit that has expired is not given away"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[there->expires <= now_ ||
-                                 (!own_.empty()]]
-    WITH [[(there->expires <= now_ && !@MUTANT@) ||
-                                 (!own_.empty()]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[ or (held.ends and there.ends <= held.now)]]
+    WITH [[]]
 )
 colock_mutant(
     NAME newcomer_cuts_the_others
     WHAT "the key of a semaphore lives with the newest permit only"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[ends = std::max(ends, until + (until - now_));]]
-    WITH [[ends = @MUTANT@ ? until : std::max(ends, until + (until - now_));]]
+    FILE src/kinds/semaphore/permits.lua
+    FIND [[    if held.now + life > held.ends then
+        redis.call('pexpire', key, 2 * life)
+        redis.call('zadd', key, -(held.now + 2 * life), clock_of(limit))]]
+    WITH [[    if held.now then
+        redis.call('pexpire', key, life)
+        redis.call('zadd', key, -(held.now + life), clock_of(limit))]]
 )
 colock_mutant(
     NAME late_take_shortens_permits
     WHAT "an acquire that comes late shortens the life of a permit"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[until = std::max(until, holder_of(one)->expires);]]
-    WITH [[until = @MUTANT@ ? until : std::max(until, holder_of(one)->expires);]]
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[life = math.max(ttl, life or 0)]]
+    WITH [[life = ttl]]
 )
 colock_mutant(
     NAME release_of_all_permits
     WHAT "a release frees the permits of the other holders"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[const std::size_t removed = key.put({});]]
-    WITH [[const std::size_t removed = key.put({});
-                if (@MUTANT@) {
-                    keys.erase(command.key);
-                }]]
+    FILE src/kinds/semaphore/release_permits.lua
+    FIND [[if redis.call('zcard', key) == 2 then]]
+    WITH [[if token then]]
 )
 colock_mutant(
     NAME release_leaves_permits
     WHAT "a release of several permits frees the first one only"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[one.second.token == command_.token; });]]
-    WITH [[one.second.token == command_.token &&
-                   !(@MUTANT@ && all.empty() && own_.size() > 1 && one.first != slot_of(own_.front())); });]]
+    FILE src/kinds/semaphore/permits.lua
+    FIND [[ipairs(members_of(token, count))]]
+    WITH [[ipairs(members_of(token, 1))]]
 )
 colock_mutant(
     NAME waiter_for_several_waits_for_all
     WHAT "a waiter for several permits is told of the time at which all are free"
-    FILE src/kinds/semaphore/semaphore.cpp
-    FIND [[        if (ends.size() + count <= limit_) {]]
-    WITH [[        if (@MUTANT@ && count > 1 && !ends.empty()) {
-            return *std::ranges::max_element(ends);
-        }
-        if (ends.size() + count <= limit_) {]]
+    FILE src/kinds/semaphore/vacancy.lua
+    FIND [[return ends[#ends + count - limit] - held.now]]
+    WITH [[return ends[count > 1 and #ends or #ends + count - limit] - held.now]]
 )
 colock_mutant(
     NAME wrong_limit_waits
@@ -1463,4 +1447,165 @@ colock_mutant(
     FILE src/runtime/loop/send_gate.hpp
     FIND [[waiting.push_back(one);]]
     WITH [[@MUTANT@ ? waiting.push_front(one) : waiting.push_back(one);]]
+)
+
+# --- The scripts ------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME share_without_ttl
+    WHAT "the first reader by a script gets a key without a ttl"
+    FILE src/kinds/shared/share.lua
+    FIND [[redis.call('set', key, token, 'px', ttl)]]
+    WITH [[redis.call('set', key, token)]]
+)
+colock_mutant(
+    NAME counter_without_ttl
+    WHAT "a fence counter has no ttl"
+    FILE src/kinds/fenced/fence_counter.lua
+    FIND [[string.format('%.0f', counter), 'px', ttl)]]
+    WITH [[string.format('%.0f', counter))]]
+)
+colock_mutant(
+    NAME queue_without_ttl
+    WHAT "a remote queue has no ttl"
+    FILE src/kinds/queue/join.lua
+    FIND [[local is_prolonged = is_written and redis.call('pttl', queue) < life]]
+    WITH [[local is_prolonged = false]]
+)
+colock_mutant(
+    NAME ticket_without_ttl
+    WHAT "the ticket of a waiter has no ttl"
+    FILE src/kinds/queue/join.lua
+    FIND [[redis.call('set', ticket, '', 'px', life)]]
+    WITH [[redis.call('set', ticket, '')]]
+)
+colock_mutant(
+    NAME counter_before_the_checks
+    WHAT "a fenced reader is counted before the server can refuse its share"
+    FILE src/kinds/shared/share.lua
+    FIND [[local joins = not is_first]]
+    WITH [[if counter then
+    keep_count(KEYS[2], counter, ARGV[5])
+end
+local joins = not is_first]]
+)
+colock_mutant(
+    NAME share_without_a_try
+    WHAT "a reader joins others before each command was tried"
+    FILE src/kinds/shared/share.lua
+    FIND [[    prepare(key, set, token, ends)
+]]
+    WITH [[]]
+)
+colock_mutant(
+    NAME new_set_is_left
+    WHAT "a set that cannot take the place of the key is left beside it"
+    FILE src/kinds/lock_key.lua
+    FIND [[        if type(answer) == 'table' and answer.err then
+            redis.call('del', beside)]]
+    WITH [[        if type(answer) == 'table' and answer.err then]]
+)
+colock_mutant(
+    NAME foreign_place_is_overwritten
+    WHAT "a new set of readers replaces the key of a stranger"
+    FILE src/kinds/lock_key.lua
+    FIND [[    if place ~= -2 then]]
+    WITH [[    if not place then]]
+)
+colock_mutant(
+    NAME foreign_set_is_taken
+    WHAT "a sorted set that no lock wrote counts as one of readers"
+    FILE src/kinds/lock_key.lua
+    FIND [[        if not is_mark(member) and not is_reader(member) then]]
+    WITH [[        if not member then]]
+)
+colock_mutant(
+    NAME counter_stands_still
+    WHAT "a writer does not move the fence counter"
+    FILE src/kinds/fenced/fence_counter.lua
+    FIND [[(is_counted and 1 or 0), second)]]
+    WITH [[0, second)]]
+)
+colock_mutant(
+    NAME counter_of_a_stranger
+    WHAT "a fence counter that is no number starts again"
+    FILE src/kinds/fenced/fence_counter.lua
+    FIND [[    if text == false then]]
+    WITH [[    if text == false or not string.find(tostring(text), '^%d+$') then]]
+)
+colock_mutant(
+    NAME clock_is_not_moved
+    WHAT "the clock of a semaphore is not moved when its key lives longer"
+    FILE src/kinds/semaphore/permits.lua
+    FIND [[        redis.call('zadd', key, -(held.now + 2 * life), clock_of(limit))
+]]
+    WITH [[]]
+)
+colock_mutant(
+    NAME permit_ends_by_another_time
+    WHAT "a permit counts as ended by the time at which the key ends"
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[there.ends <= held.now)]]
+    WITH [[there.ends <= held.ends)]]
+)
+colock_mutant(
+    NAME one_permit_too_many
+    WHAT "a semaphore grants one permit more than its limit"
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[        number = exactly and limit or number
+        number = number + 1
+    end
+    if number > limit then]]
+    WITH [[        number = exactly and limit or number
+        number = number + 1
+    end
+    if number > limit + 1 then]]
+)
+colock_mutant(
+    NAME string_is_one_of_many
+    WHAT "a semaphore with one holder has room for as many as it likes"
+    FILE src/kinds/semaphore/permit.lua
+    FIND [[    found[sole] = {ends = 1, member = held.sole}
+]]
+    WITH [[]]
+)
+colock_mutant(
+    NAME ended_share_is_released
+    WHAT "the release of a share that has ended removes the key"
+    FILE src/kinds/release_key.lua
+    FIND [[    if not ends then
+        return 0]]
+    WITH [[    if not ends then
+        redis.call('del', key)
+        return 0]]
+)
+colock_mutant(
+    NAME queue_keeps_the_dead
+    WHAT "a waiter that has died stays in front of the others"
+    FILE src/kinds/queue/join.lua
+    FIND [[    if lives == 1 then]]
+    WITH [[    if lives then]]
+)
+colock_mutant(
+    NAME renewal_needs_memory
+    WHAT "a renewal writes the key anew, which needs memory"
+    FILE src/kinds/extend.lua
+    FIND [[    if redis.call('pttl', key) < ttl then
+        redis.call('pexpire', key, ttl)
+    end]]
+    WITH [[    redis.call('set', key, token, 'px', ttl)]]
+)
+colock_mutant(
+    NAME lost_script_is_an_error
+    WHAT "a command is not sent again if the server does not know its script"
+    FILE src/instance/redis/decode.cpp
+    FIND [[return is_error(root) && read_error(root.text).code == "NOSCRIPT";]]
+    WITH [[return !@MUTANT@ && is_error(root) && read_error(root.text).code == "NOSCRIPT";]]
+)
+colock_mutant(
+    NAME replica_is_used_on
+    WHAT "a client keeps its connection to a server that has become a replica"
+    FILE src/instance/redis/decode.cpp
+    FIND [[return code == "READONLY" || code == "MASTERDOWN";]]
+    WITH [[return !@MUTANT@ && (code == "READONLY" || code == "MASTERDOWN");]]
 )

@@ -95,6 +95,7 @@ fault_model data_loss() {
     f.clock_jumps = 1;
     f.foreign_deletes = 1;
     f.foreign_expiries = 1;
+    f.memory_shortages = f.rights_lost = f.scripts_lost = f.names_taken = 0.5;
     f.cancellations = 0.05;
     f.clock_rates = 0.004;
     return f;
@@ -146,6 +147,21 @@ fault_model lost_counters() {
     return f;
 }
 
+fault_model refusals() {
+    fault_model f;
+    f.slow_messages = 0.02;
+    f.resets = 1;
+    f.memory_shortages = 3;
+    f.rights_lost = 3;
+    f.write_refusals = 2;
+    f.scripts_lost = 3;
+    f.names_taken = 3;
+    f.restarts_with_data = 0.5;
+    f.cancellations = 0.1;
+    f.clock_rates = 0.004;
+    return f;
+}
+
 fault_model failovers() {
     fault_model f;
     f.busy_time = 3s;
@@ -173,7 +189,8 @@ fault_model sentinels() {
 fault_model slots() {
     fault_model f = failovers();
     f.dead_masters = 0.5;
-    f.slot_moves = 4;
+    f.slot_moves = 3;
+    f.slot_migrations = 4;
     f.instance_pauses = 1;
     f.client_pauses = 0.5;
     f.quarantine = 1s;
@@ -225,7 +242,16 @@ std::string_view name(fault f) {
         "sentinel_cut",
         "not_replicated",
         "slot_move",
+        "slot_migration",
         "moved",
+        "asked",
+        "divided",
+        "sent_again",
+        "out_of_memory",
+        "right_lost",
+        "writes_refused",
+        "scripts_lost",
+        "name_taken",
     };
     return names[static_cast<std::size_t>(f)];
 }
@@ -264,6 +290,11 @@ const std::vector<profile>& profiles() {
          {false, false}},
         {"stragglers", "broken connections that deliver their commands late", stragglers(), {}, {}},
         {"everything", "all of these faults at once", everything(), {}, {true, false, false}},
+        {"refusals",
+         "servers that refuse commands: no memory, missing rights, names that strangers have",
+         refusals(),
+         {},
+         {}},
         {"sentinels",
          "Sentinel masters and failovers that lose locks: no violation is excused",
          sentinels(),

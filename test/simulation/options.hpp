@@ -6,6 +6,7 @@
 #include "simulation/time.hpp"
 
 #include "core/validity.hpp"
+#include "support/small_redis/dialect.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +55,16 @@ enum class fault : std::uint8_t {
     sentinel_cut,    ///< a Sentinel went on naming the old master
     not_replicated,  ///< a grant that too few replicas acknowledged in time
     slot_move,
-    moved,  ///< a node sent a client on
+    slot_migration,  ///< the keys of a slot moved one by one
+    moved,           ///< a node sent a client on
+    asked,           ///< or sent it on for one command
+    divided,         ///< a command for two keys, which were at two nodes
+    sent_again,      ///< a command was not executed, and was sent again in another form
+    out_of_memory,
+    right_lost,      ///< a server refused a command that it had executed before
+    writes_refused,  ///< a server was a replica for a while, or could not save, or the like
+    scripts_lost,
+    name_taken,  ///< a stranger had a value of his own under one of our names
     count,
 };
 inline constexpr std::size_t fault_count = static_cast<std::size_t>(fault::count);
@@ -105,7 +115,8 @@ struct fault_model {
     double dead_masters = 1;
     double replication_cuts = 0;
     double sentinel_cuts = 0;
-    double slot_moves = 0;
+    double slot_moves = 0;       ///< at once
+    double slot_migrations = 0;  ///< key by key
     duration replication_delay{};
     /// In so much time all Sentinels have noticed a failover that are not cut off.
     duration sentinel_delay{};
@@ -113,6 +124,11 @@ struct fault_model {
     double foreign_expiries = 0;
     double counters_lost = 0;
     double counters_spoiled = 0;
+    double memory_shortages = 0;
+    double rights_lost = 0;
+    double write_refusals = 0;
+    double scripts_lost = 0;
+    double names_taken = 0;
 
     // Clients, per run.
     double client_pauses = 0;  ///< mostly longer than the ttl
@@ -154,6 +170,7 @@ struct deployment {
     std::size_t replicas = 0;        ///< of each master
     std::size_t replicas_acked = 0;  ///< a grant counts only if so many acknowledge it
     bool tells_changes = false;  ///< of keys that a client has asked for: then it can keep queues
+    const small_redis::dialect* speaks = &small_redis::redis_8;
 };
 
 struct profile {

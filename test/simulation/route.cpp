@@ -8,6 +8,7 @@
 #include "instance/redis/cluster_map.hpp"
 #include "instance/redis/map_selection.hpp"
 #include "instance/redis/promotion.hpp"
+#include "kinds/kind.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -194,8 +195,8 @@ private:
 
 // --- Cluster ----------------------------------------------------------------------------------------
 
-/// As `redis::cluster`; a slot moves at once, with all its keys. But the commands of a token never overtake one another:
-/// an acquire whose answer is to come from the former node could be given up after a heal at the new one.
+/// As `redis::cluster`. But the commands of a token never overtake one another: an acquire whose answer is to come from the former node
+/// could be given up after a heal at the new one.
 class cluster_route final : public route {
 public:
     cluster_route(world& w, client& c, voter& v, std::size_t index) : route(w, c, v, index) {
@@ -218,12 +219,33 @@ public:
 
     void on_answer(const request& r, const core::vote& v) override {
         arrived(r);
-        route::on_answer(r, v);
+        if (!r.rest.empty() && v.kind == core::vote_kind::granted) {
+            client_.run_or_defer([this, r] {
+                request next = client_.unsent(index_, r);
+                take_next(next);
+                next.is_partly_done = true;
+                next.asks.reset();
+                wait(next, world_.now());
+            });
+        } else if (r.is_partly_done && v.kind != core::vote_kind::granted &&
+                   !core::outcome_unknown(v.reason)) {  // the key is there
+            route::on_answer(r, core::vote::failed(core::failure::unclear_error));
+        } else {
+            route::on_answer(r, v);
+        }
     }
 
-    void on_moved(const request& r, std::size_t node) override {
+    void on_redirected(const request& r, const redis::redirection& to) override {
         arrived(r);
-        client_.run_or_defer([this, r, node] { follow(r, node); });
+        client_.run_or_defer([this, r, to] { follow(client_.unsent(index_, r), to); });
+    }
+
+    bool send_again(connection& way, const request& r, script_form form) override {
+        const bool is_sent = route::send_again(way, r, form);
+        if (!is_sent) {
+            arrived(r);
+        }
+        return is_sent;
     }
 
     [[nodiscard]] std::uint64_t keeper_id() const override { return keeper_id_of(map_.front()); }
@@ -254,6 +276,8 @@ public:
     }
 
 private:
+    static constexpr unsigned most_hops = 16;
+
     struct detour {
         request what;
         true_time not_before;
@@ -266,14 +290,20 @@ private:
         std::size_t node;
     };
 
+    static void take_next(request& r) {
+        r.command = r.rest.front();
+        r.rest.erase(r.rest.begin());
+    }
+
     void send_to_owner(const request& r) {
         if (core::relies_on_memory(r.command) && (doubted_ || client_.now() < barred_until_)) {
             client_.refuse(index_, r,
                            core::vote::quarantined(doubted_ ? core::never : barred_until_));
             return;
         }
-        const std::size_t node = map_[voter_.slot_of(r.key())];
-        if (client_.send_on(index_, node_at(node), r)) {
+        const std::size_t node = r.asks ? *r.asks : map_[voter_.slot_of(r.key())];
+        const auto form = r.asks ? std::optional(script_form::asking) : std::nullopt;
+        if (client_.send_on(index_, node_at(node), r, form)) {
             sent_.push_back({r.receiver, r.tag, node});
         }
     }
@@ -290,7 +320,8 @@ private:
     /// Another node than the one that it is for has yet to answer an earlier command for this token.
     [[nodiscard]] bool is_elsewhere(const request& r) const {
         const std::size_t owner = map_[voter_.slot_of(r.key())];
-        return r.hops == 0 && std::any_of(sent_.begin(), sent_.end(), [&](const sent& one) {
+        return r.hops == 0 && !r.is_divided &&
+               std::any_of(sent_.begin(), sent_.end(), [&](const sent& one) {
                    return one.receiver == r.receiver && one.node != owner;
                });
     }
@@ -306,10 +337,43 @@ private:
         return made;
     }
 
-    connection& owner_of(const request& r) { return node_at(map_[voter_.slot_of(r.key())]); }
+    connection& owner_of(const request& r) {
+        return node_at(r.asks ? *r.asks : map_[voter_.slot_of(r.key())]);
+    }
+
+    void follow(request r, const redis::redirection& to) {
+        using kind = redis::redirection::kind_type;
+        bool is_put_off = true;
+        r.asks.reset();
+        if (to.kind == kind::moved) {
+            follow(std::move(r), std::stoul(to.port));
+            return;
+        }
+        if (to.kind == kind::ask) {
+            world_.count(fault::asked);
+            r.asks = std::stoul(to.port);
+            is_put_off = ++r.hops > 2;
+        } else if (to.kind == kind::again) {
+            if (!std::exchange(r.is_divided, true)) {
+                r.rest = r.command.kind->apart(r.command);
+                is_put_off = r.rest.empty();
+            }
+            if (!is_put_off) {
+                world_.count(fault::divided);
+                take_next(r);
+            } else if (r.command.kind->has_auxiliary_key(r.command) &&
+                       !core::takes_key(r.command)) {
+                r.hops = most_hops;  // a hint, or what there is another way for
+            }
+        }
+        if (r.hops >= most_hops) {
+            client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
+            return;
+        }
+        wait(r, is_put_off ? world_.now() + world_.random.up_to(20ms) : world_.now());
+    }
 
     void follow(request r, std::size_t node) {
-        constexpr unsigned most_hops = 16;
         if (world_.tracing()) {
             world_.tell(client_.who(), "is sent on to node " + std::to_string(node) +
                                            " of instance " + std::to_string(index_));
@@ -538,6 +602,14 @@ void route::on_key_changed(const std::string& key) {
 
 void route::on_accepting() {
     client_.run_or_defer([this] { client_.on_accepting(index_); });
+}
+
+void route::run_or_defer(world::step what) {
+    client_.run_or_defer(std::move(what));
+}
+
+bool route::send_again(connection& way, const request& r, script_form form) {
+    return client_.send_on(index_, way, client_.unsent(index_, r), form, true);
 }
 
 void route::on_answer(const request& r, const core::vote& v) {

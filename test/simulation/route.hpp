@@ -55,7 +55,12 @@ public:
     void on_broken() override;
     void on_answer(const request& r, const core::vote& v) override;
     void on_key_changed(const std::string& key) override;
-    void on_moved(const request& /*r*/, std::size_t /*node*/) override {}
+    /// As a server that is no node of a cluster: an error.
+    void on_redirected(const request& r, const instance::redis::redirection& /*to*/) override {
+        on_answer(r, core::vote::failed(core::failure::server_error));
+    }
+    bool send_again(connection& way, const request& r, script_form form) override;
+    void run_or_defer(world::step what) override;
 
 protected:
     struct link {

@@ -25,7 +25,7 @@ exit code is 0 only if there was no violation and each fault of the profiles was
   --scenario NAME  run one scenario: a few steps with exact expectations (see scenario_*.cpp)
   --trace          print the schedule or the scenario as a timeline
   --mutants        run variants of the library with one fault each, and print how many schedules detect each. A mutant
-                   that has scenarios of its own must fail in them too.
+                   is not run any further after ten. If it has scenarios of its own, it must fail in them too.
   --half 1|2       with --mutants: run only the first, third, ... mutant, or the second, fourth, ...
   --mutant NAME    with --mutants: run only the mutants whose names contain NAME
   --profiles       print the profiles with their descriptions

@@ -238,7 +238,7 @@ std::vector<scenario> reader_scenarios() {
          {3, 3},
          3,
          dead_reader,
-         {"renewal_for_all_readers", "dead_reader_stays", "key_outlives_its_readers"}},
+         {"renewal_for_all_readers", "key_outlives_its_readers"}},
         {"fault_38_sim_readers_with_different_ttls",
          "two readers have different ttls, in both orders",
          {3, 3},

@@ -28,10 +28,16 @@ constexpr duration bound = 400ms;       // drift, and how late a command may be 
 constexpr std::uint64_t most_steps = 150000;
 constexpr std::size_t least_crowd = 100;  // which keeps the servers busy
 
+/// What the servers of a world speak. Some delete natively.
+constexpr std::array dialects = {&small_redis::redis_7, &small_redis::redis_8,
+                                 &small_redis::redis_8_4, &small_redis::valkey_9};
+
 class schedule {
 public:
     schedule(const profile& p, std::uint64_t seed, bool trace)
-        : world_(p, seed, trace), checker_(world_, voters_) {
+        : world_(p, seed, trace),
+          dialect_dice_(seed ^ 0x6469616c656374U),
+          checker_(world_, voters_) {
         name_resources(seed);
     }
 
@@ -70,15 +76,22 @@ private:
     void cut_replication();
     void cut_sentinel();
     void move_slot();
+    void migrate_slot();
     void delete_key();
     void shorten_key();
     void lose_counter();
     void spoil_counter();
+    void run_out_of_memory();
+    void lose_right();
+    void refuse_writes();
+    void lose_scripts();
+    void take_name();
     void pause_client();
     void crash_client();
     void close_client();
 
     world world_;
+    dice dialect_dice_;
     bool goes_on_ = false;  // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
@@ -115,6 +128,7 @@ void schedule::populate() {
     for (std::size_t i = 0; i != n; ++i) {
         deployment kind = d;
         kind.tells_changes = world_.random.chance(0.6);
+        kind.speaks = dialects[dialect_dice_.below(dialects.size())];
         voter& one = *voters_.emplace_back(std::make_unique<voter>(world_, i, kind));
         checker_.watch(i);
         one.on_down = [this, i](std::size_t node) {
@@ -249,10 +263,16 @@ void schedule::plan_faults() {
     plan(f.replication_cuts, &schedule::cut_replication);
     plan(f.sentinel_cuts, &schedule::cut_sentinel);
     plan(f.slot_moves, &schedule::move_slot);
+    plan(f.slot_migrations, &schedule::migrate_slot);
     plan(f.foreign_deletes, &schedule::delete_key);
     plan(f.foreign_expiries, &schedule::shorten_key);
     plan(f.counters_lost, &schedule::lose_counter);
     plan(f.counters_spoiled, &schedule::spoil_counter);
+    plan(f.memory_shortages, &schedule::run_out_of_memory);
+    plan(f.rights_lost, &schedule::lose_right);
+    plan(f.write_refusals, &schedule::refuse_writes);
+    plan(f.scripts_lost, &schedule::lose_scripts);
+    plan(f.names_taken, &schedule::take_name);
     plan(f.client_pauses, &schedule::pause_client);
     plan(f.client_crashes, &schedule::crash_client);
     plan(f.client_closes, &schedule::close_client);
@@ -363,6 +383,14 @@ void schedule::move_slot() {
         one.move_slot(one.slot_of(key), to);
     }
 }
+void schedule::migrate_slot() {
+    voter& one = any_voter();
+    const std::string& key = any_key();
+    const std::size_t to = world_.random.below(one.size());
+    if (one.quarantined_until(key) + bound < world_.now()) {
+        one.migrate(key, to);
+    }
+}
 void schedule::delete_key() {
     any_server().delete_key(any_key());
 }
@@ -374,6 +402,27 @@ void schedule::lose_counter() {
 }
 void schedule::spoil_counter() {
     any_server().spoil_counter(any_key());
+}
+void schedule::run_out_of_memory() {
+    any_server().run_out_of_memory(world_.random.up_to(300ms));
+}
+void schedule::lose_right() {
+    any_server().lose_right(world_.random.up_to(300ms));
+}
+void schedule::refuse_writes() {
+    server& one = any_server();
+    const duration how_long = world_.random.up_to(200ms);
+    if (world_.profile().deployment.kind == topology::standalone && world_.random.chance(0.5)) {
+        one.become_replica(how_long);
+    } else {
+        one.refuse_writes(how_long);
+    }
+}
+void schedule::lose_scripts() {
+    any_server().lose_scripts();
+}
+void schedule::take_name() {
+    any_server().take_name_of(any_key(), world_.random.up_to(300ms));
 }
 void schedule::pause_client() {
     const bool hiccup = world_.random.chance(0.4);

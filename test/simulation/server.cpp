@@ -3,12 +3,13 @@
 #include "simulation/server.hpp"
 
 #include "instance/redis/key_slot.hpp"
-#include "kinds/exclusive/exclusive.hpp"
-#include "kinds/fenced/fence_counter.hpp"
-#include "kinds/fenced/fenced.hpp"
-#include "kinds/shared/shared.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/lock_key.hpp"
+#include "kinds/script_commands.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <utility>
 
 namespace colock::simulation {
@@ -16,25 +17,9 @@ namespace {
 
 using kinds::is_reader;
 
-kinds::command about(core::step step, const std::string& key, std::string_view token = {},
-                     core::milliseconds ttl = {}) {
-    kinds::command c;
-    c.kind = step == core::step::confirm ? &kinds::fenced : &kinds::exclusive;
-    c.step = step;
-    c.key = key;
-    c.token = token;
-    c.ttl = ttl;
-    return c;
-}
-
 /// That a reader's lease had as a writer's, if it was one.
 std::string as_writers(const std::string& token) {
     return std::string(kinds::as_writers(token));
-}
-
-/// As a writer does that was denied before.
-bool is_behind_announcement(const kinds::command& c) {
-    return c.step == core::step::acquire && c.contended && c.kind->announces();
 }
 
 double some_rate(world& w) {
@@ -48,136 +33,257 @@ double some_rate(world& w) {
     return rate;
 }
 
-/// When the mark of a client at that key ends; `time_point::min()` if there is none.
-core::time_point mark_of(std::uint64_t client, const kinds::lock_key& at) {
-    if (const kinds::reader_set* const set = at.set()) {
-        const auto found = std::ranges::find(set->marks, client, &kinds::reader_set::mark::client);
-        if (found != set->marks.end()) {
-            return found->expires;
-        }
-    }
-    return core::time_point::min();
+/// As auxiliary_key.hpp: what we keep beside a lock's key.
+constexpr std::string_view beside = ":colock:";
+constexpr std::array<std::string_view, 2> places_of_new_sets = {"}:colock:readers",
+                                                                "}:colock:permits"};
+
+std::string counter_of(const std::string& key) {
+    return "{" + key + "}:colock:fence";
 }
 
 }  // namespace
 
-server::server(world& w, std::string name, std::size_t slots)
+server::server(world& w, std::string name, const small_redis::dialect& speaks, std::size_t slots)
     : world_(w),
       name_(std::move(name)),
       clock_(some_rate(w), w.random.up_to(100h)),
       clock_start_(clock_.at(true_time())),
-      state_(slots),
-      started_(clock_.at(w.now()) - 1h) {}
+      host_(speaks),
+      slots_(slots),
+      started_(clock_.at(w.now()) - 1h) {
+    begin();
+}
 
 server::server(const server& other, std::string name)
     : world_(other.world_),
       name_(std::move(name)),
       clock_(other.clock_),
       clock_start_(other.clock_start_),
-      state_(other.state_.size()),
-      started_(other.started_) {}
+      host_(other.host_.dialect()),
+      slots_(other.slots_),
+      started_(other.started_) {
+    host_.access = other.host_.access;
+    begin();
+}
+
+void server::begin() {
+    host_.observer = this;
+    host_.on_push = [this](small_redis::session& to) { tellers_.at (&to)(); };
+    if (slots_ > 1) {
+        host_.cluster.emplace().serve(0, instance::redis::slot_count - 1);
+    }
+}
 
 std::size_t server::slot_of(std::string_view key) const {
-    return state_.size() == 1 ? 0 : instance::redis::key_slot(key) % state_.size();
+    return slots_ == 1 ? 0 : instance::redis::key_slot(key) % slots_;
 }
 
 /// As its clock, but that all agree when the world begins.
-kinds::wall_time server::wall() const {
+wall_microseconds server::wall() const {
     constexpr std::chrono::seconds begin(1'800'000'000);
-    return std::chrono::duration_cast<kinds::wall_time>(begin +
-                                                        (clock_.at(world_.now()) - clock_start_));
+    const duration since = begin + (clock_.at(world_.now()) - clock_start_);
+    return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
 }
 
-core::vote server::execute(const kinds::command& command, const void* by) {
-    ++world_.tally.commands;
-    const bool is_of_queue = command.step == core::step::join || command.step == core::step::leave;
-    if (command.step != core::step::remaining && world_.faults().rollbacks > 0) {
+/// When what ends then is still there, for certain. What has no ttl is there for long.
+true_time server::when(wall_milliseconds t) const {
+    constexpr core::milliseconds for_long = 1h;
+    const core::milliseconds left(t == small_redis::no_expiry ? for_long.count()
+                                                              : t - wall_in_ms());
+    return clock_.when(clock_.at(world_.now()) + left);
+}
+
+stored_key server::read(std::string_view key) const {
+    return read_key(host_.keys(), key, wall_in_ms());
+}
+
+std::unique_ptr<redis_session> server::open(std::function<void()> tell) {
+    const probed_server& probed = probe(host_);
+    if (!probed.objection.empty()) {
+        return nullptr;
+    }
+    auto result = std::make_unique<redis_session>(host_, probed);
+    tellers_[&result->at_server()] = std::move(tell);
+    return result;
+}
+
+/// A stranger gives an order, who may do everything.
+void server::order(std::initializer_list<std::string_view> command) {
+    is_strangers_ = true;
+    const small_redis::conditions former = std::exchange(host_.state, {});
+    small_redis::access_rules access = std::exchange(host_.access, {});
+    host_.execute(wall(), command);
+    host_.state = former;
+    host_.access = std::move(access);
+    is_strangers_ = false;
+}
+
+/// Expired keys are removed at that moment. So what changes later, a command has changed.
+void server::expire() {
+    host_.expire_due(wall());
+    last_keys_ = host_.keys();
+    last_version_ = host_.version();
+}
+
+/// Each command of ours, but those that scripts call.
+void server::on_executed(const small_redis::executed& what) {
+    if (is_strangers_ || what.is_in_script) {
+        return;
+    }
+    failures_.push_back(what.has_failed);
+    if (host_.version() == last_version_) {
+        return;
+    }
+    if (what.has_failed && host_.keys() != last_keys_) {
+        world_.violation("all or nothing", name_ + " has changed " + what.changed.front() +
+                                               " by a command that it answers with an error");
+    }
+    for (const std::string& name : what.changed) {
+        const small_redis::record* const found = host_.keys().find(name);
+        if (found != nullptr && found->expires == small_redis::no_expiry &&
+            !of_strangers_.contains(name)) {
+            world_.violation("ttl", name_ + " has " + name + " without a ttl");
+        }
+        const bool is_place = std::ranges::any_of(
+            places_of_new_sets, [&name](std::string_view end) { return name.ends_with(end); });
+        if (found != nullptr && is_place && !of_strangers_.contains(name)) {
+            world_.violation("all or nothing", name_ + " has left " + name);
+        }
+    }
+    last_keys_ = host_.keys();
+    last_version_ = host_.version();
+}
+
+std::span<const outcome> server::execute(std::span<const sent_request> all, script_form form,
+                                         redis_session& by) {
+    world_.tally.commands += all.size();
+    const request& first = all.front().what;
+    if (first.command.step != core::step::remaining && world_.faults().rollbacks > 0) {
         checkpoint();
     }
-    const std::string key(command.key);
-    const std::string token(command.token);
-    const core::time_point now = clock_.at(world_.now());
-    const contents before = contents_of(key, now);
-    const auto was_held_by = [&before](std::string_view name) {
-        return before.find(name) != nullptr;
-    };
-    slot& in = slot_with(key);
-    const bool was_marked = std::ranges::any_of(in.marks[key], [now](const auto& of_client) {
-        return of_client.second.is_known && of_client.second.until > now;
-    });
-    const bool has_mark = was_marked || kinds::lock_key(in.table, key, now).marked_until() > now;
-    core::vote answer = in.table.execute(command, now, wall());
-    const contents after = contents_of(key, now);
-    expect_untouched(command, answer, before, after);
-    expect_permits(command, answer, before, after);
-    for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
-        tell_of_change(changed, by);
-    }
-    if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
-        expect_reason(command, before, has_mark);
-    }
-    if (command.step == core::step::withdraw) {
-        in.marks[key].erase(command.ticket);
-    } else if (is_behind_announcement(command) && before.holders.empty()) {
-        in.marks.erase(key);
-    } else if (is_behind_announcement(command) && is_reader(before.holders.front().token)) {
-        expect_mark(command, in.marks[key]);
-    }
-    if (answer.kind == core::vote_kind::granted) {
-        if (command.step == core::step::acquire) {
-            expect_room(command, before);
-            if (is_reader(token) && was_marked) {
-                world_.violation("no reader before a waiting writer",
-                                 name_ + " has let one in past a writer's mark");
-            }
-            note_holder(command, before);
-        } else if (!is_of_queue && command.step != core::step::withdraw) {
-            // A permit that has ended is still its token's, until somebody takes the slot.
-            const bool may_have_ended = command.step == core::step::release &&
-                                        command.kind->traits().admission.counts_holders();
-            if (!may_have_ended && !was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
-                world_.violation("token check", name_ + " changed the key of another token");
-            }
-            auto& tokens = in.tokens[key];
-            if (command.step == core::step::release) {
-                tokens.erase(token);
-                tokens.erase(as_writers(token));
-            } else if (command.step == core::step::extend && !was_held_by(token)) {
-                tokens.erase(as_writers(token));
-                tokens.insert(token);
-            }
+    expire();
+    failures_.clear();
+    const small_redis::keyspace keys = last_keys_;
+    const std::uint64_t version = last_version_;
+    const std::span<const outcome> outcomes = by.execute(all, form, wall());
+    expect_strangers_left_alone(keys);
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        const request& one = all[i].what;
+        const change c{one.command, outcomes[i].vote, read_key(keys, one.key(), wall_in_ms()),
+                       read(one.key())};
+        const bool is_claimed =
+            kinds::is_behind_announcement(one.command, form) && !failures_.front();
+        if (!outcomes[i].again && !outcomes[i].elsewhere) {
+            look_at(c, all, is_claimed);
+        } else if (is_claimed) {
+            note_claim(c);
         }
-        if (command.step == core::step::acquire || command.step == core::step::extend) {
-            on_granted(key, token);
-        }
+    }
+    if (first.command.step == core::step::remaining &&
+        by.probed().facts.capabilities.tells_changes && host_.keys().contains(first.key())) {
+        world_.at(lasts_until(first.key()) + 2ms, [this] { expire(); });
+    }
+    if (host_.version() != version) {
         ++written_;
         if (on_written) {
             on_written();
         }
     }
-    return answer;
+    return outcomes;
+}
+
+void server::look_at(const change& c, std::span<const sent_request> all, bool is_claimed) {
+    const kinds::command& command = c.command;
+    const std::string key(command.key);
+    const std::string token(command.token);
+    const wall_milliseconds now = wall_in_ms();
+    const auto found = marks_.find(key);
+    const bool was_marked =
+        found != marks_.end() && std::ranges::any_of(found->second, [now](const auto& of_client) {
+            return of_client.second.is_known && of_client.second.until > now;
+        });
+    expect_untouched(c, all);
+    expect_permits(c);
+    if (host_.state.is_out_of_memory && troubles_ == 1 &&
+        c.answer.kind == core::vote_kind::failed &&
+        (command.step == core::step::extend || command.step == core::step::release)) {
+        world_.violation("no memory needed", name_ + " cannot renew or release a lock");
+    }
+    if (command.part != 0) {
+        return;  // it is only about the fence counter
+    }
+    if (c.answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
+        expect_reason(c, was_marked || c.before.marked_until() > now, is_claimed);
+    }
+    if (is_claimed) {
+        note_claim(c);
+    } else if (command.step == core::step::withdraw && c.answer.kind != core::vote_kind::failed &&
+               found != marks_.end()) {
+        found->second.erase(command.ticket);
+    }
+    if (c.answer.kind != core::vote_kind::granted) {
+        return;
+    }
+    const auto was_held_by = [&c](std::string_view name) { return c.before.find(name) != nullptr; };
+    const bool is_of_queue = command.step == core::step::join || command.step == core::step::leave;
+    if (command.step == core::step::acquire) {
+        expect_room(c);
+        if (is_reader(token) && was_marked) {
+            world_.violation("no reader before a waiting writer",
+                             name_ + " has let one in past a writer's mark");
+        }
+        note_holder(c);
+    } else if (!is_of_queue && command.step != core::step::withdraw) {
+        // A permit that has ended is still its token's, until somebody takes the slot.
+        const bool may_have_ended = command.step == core::step::release &&
+                                    command.kind->traits().admission.counts_holders();
+        if (!may_have_ended && !was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
+            world_.violation("token check", name_ + " changed the key of another token");
+        }
+        auto& tokens = tokens_[key];
+        if (command.step == core::step::release) {
+            tokens.erase(token);
+            tokens.erase(as_writers(token));
+        } else if (command.step == core::step::extend && !was_held_by(token)) {
+            tokens.erase(as_writers(token));
+            tokens.insert(token);
+        }
+    }
+    if (command.step == core::step::acquire || command.step == core::step::extend) {
+        on_granted(key, token);
+    }
+}
+
+/// A claim was executed in front of the command.
+void server::note_claim(const change& c) {
+    const std::string key(c.command.key);
+    if (c.before.holders.empty()) {
+        marks_.erase(key);
+    } else if (is_reader(c.before.holders.front().token)) {
+        expect_mark(c, marks_[key]);
+    }
 }
 
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
-void server::expect_mark(const kinds::command& claim, marks_by_client& expected) {
-    const core::time_point now = clock_.at(world_.now());
-    const kinds::lock_key key(slot_with(claim.key).table, claim.key, now);
-    const core::time_point there = key.marked_until();
-    core::time_point last =
-        claim.announces ? now + kinds::writer_mark_ttl : core::time_point::min();
+void server::expect_mark(const change& c, marks_by_client& expected) {
+    constexpr wall_milliseconds no_mark = std::numeric_limits<wall_milliseconds>::min();
+    const wall_milliseconds now = wall_in_ms();
+    const wall_milliseconds there = c.after.marked_until();
+    wall_milliseconds last = c.command.announces ? now + longest_mark : no_mark;
     for (auto& [client, of_client] : expected) {
         if (!of_client.is_known) {
-            of_client = {mark_of(client, key)};
+            of_client = {c.after.mark_of(client)};
         }
-        if (of_client.until > now + kinds::writer_mark_ttl) {
-            of_client.until = core::time_point::min();  // from before the clock was set back
+        if (of_client.until > now + longest_mark) {
+            of_client.until = no_mark;  // from before the clock was set back
         }
-        if (client != claim.ticket || !claim.announces) {
+        if (client != c.command.ticket || !c.command.announces) {
             last = std::max(last, of_client.until);
         }
     }
-    if (claim.announces) {
-        expected[claim.ticket] = {now + kinds::writer_mark_ttl};
+    if (c.command.announces) {
+        expected[c.command.ticket] = {now + longest_mark};
     }
     if (last > now && there < last) {
         world_.violation("no reader before a waiting writer",
@@ -189,64 +295,76 @@ void server::expect_mark(const kinds::command& claim, marks_by_client& expected)
 }
 
 /// It has the key now, beside those that may have it at the same time.
-void server::note_holder(const kinds::command& command, const contents& before) {
-    auto& tokens = slot_with(command.key).tokens[std::string(command.key)];
-    if (before.limit != 0 && wish_of(command.token).limit == before.limit) {
-        std::erase_if(tokens, [&](const auto& one) { return before.find(one) == nullptr; });
-    } else if (!is_reader(command.token) || tokens.empty() || !is_reader(*tokens.begin())) {
+void server::note_holder(const change& c) {
+    auto& tokens = tokens_[std::string(c.command.key)];
+    if (c.before.limit != 0 && wish_of(c.command.token).limit == c.before.limit) {
+        std::erase_if(tokens, [&](const auto& one) { return c.before.find(one) == nullptr; });
+    } else if (!is_reader(c.command.token) || tokens.empty() || !is_reader(*tokens.begin())) {
         tokens.clear();
     }
-    tokens.emplace(command.token);
+    tokens.emplace(c.command.token);
 }
 
 /// A key is given to one that may hold it beside those that do.
-void server::expect_room(const kinds::command& command, const contents& before) {
+void server::expect_room(const change& c) {
     const bool beside_readers =
-        is_reader(command.token) &&
-        std::ranges::all_of(before.holders, [](const auto& one) { return is_reader(one.token); });
-    const bool beside_permits =
-        before.limit != 0 && wish_of(command.token).limit == before.limit;  // see expect_permits
-    if (!before.holders.empty() && !beside_readers && !beside_permits) {
+        is_reader(c.command.token) &&
+        std::ranges::all_of(c.before.holders, [](const auto& one) { return is_reader(one.token); });
+    const bool beside_permits = c.before.limit != 0 && wish_of(c.command.token).limit ==
+                                                           c.before.limit;  // see expect_permits
+    if (!c.before.holders.empty() && !beside_readers && !beside_permits) {
         world_.violation("instance", name_ + " gave away a key that was held");
     }
 }
 
 /// Nothing but a release has a share end sooner, and no command touches another token's. An acquire of permits that is denied leaves
-/// the token none.
-void server::expect_untouched(const kinds::command& command, const core::vote& answer,
-                              const contents& before, const contents& after) {
-    const bool takes_own = command.step == core::step::release ||
-                           (answer.kind == core::vote_kind::denied &&
-                            command.step == core::step::acquire && before.limit != 0);
-    for (const holder& one : before.holders) {
+/// the token none. Several releases may have come as one command. In its last millisecond a key is there, but nobody's.
+void server::expect_untouched(const change& c, std::span<const sent_request> all) {
+    const bool takes_own = c.command.step == core::step::release ||
+                           (c.answer.kind == core::vote_kind::denied &&
+                            c.command.step == core::step::acquire && c.before.limit != 0);
+    for (const stored_holder& one : c.before.holders) {
         const std::string_view name = kinds::as_writers(one.token);
-        const auto left = std::ranges::find(after.holders, name, [](const holder& other) {
+        const bool is_named = std::ranges::any_of(all, [name](const sent_request& other) {
+            return kinds::as_writers(other.what.command.token) == name;
+        });
+        const auto left = std::ranges::find(c.after.holders, name, [](const stored_holder& other) {
             return kinds::as_writers(other.token);
         });
-        if (name != kinds::as_writers(command.token)) {
-            if (left == after.holders.end() || left->expires != one.expires ||
+        if (one.expires <= wall_in_ms()) {
+            continue;
+        }
+        if (!is_named) {
+            if (left == c.after.holders.end() || left->expires != one.expires ||
                 left->slots != one.slots) {
-                world_.violation("token check", name_ + " changed what another token holds");
+                const std::string left_over =
+                    left == c.after.holders.end()
+                        ? "nothing"
+                        : std::to_string(left->expires - one.expires) + " ms more";
+                world_.violation("token check", name_ + " changed what another token holds: " +
+                                                    std::string(one.token) + " has " + left_over);
             }
-        } else if (!takes_own && (left == after.holders.end() || left->expires < one.expires)) {
+        } else if (name == kinds::as_writers(c.command.token) && !takes_own &&
+                   (left == c.after.holders.end() || left->expires < one.expires)) {
             world_.violation("instance", name_ + " has a key expire sooner than it said");
         }
     }
 }
 
-/// An acquire is denied only if somebody is in its way.
-void server::expect_reason(const kinds::command& command, const contents& before, bool has_mark) {
-    if (wish_of(command.token).limit != 0) {
+/// An acquire is denied only if somebody is in its way. A server has a key for up to a millisecond longer than its holders.
+void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
+    const bool is_over = c.before.exists && c.before.expires <= wall_in_ms();
+    if (wish_of(c.command.token).limit != 0 || c.before.is_foreign || is_over) {
         return;  // see expect_permits
     }
     const bool joins_readers =
-        is_reader(command.token) &&
-        (command.contended || command.heals || command.kind->traits().value_per_holder);
+        is_reader(c.command.token) &&
+        (c.command.contended || c.command.heals || c.command.kind->traits().value_per_holder);
     const bool is_held =
-        before.limit != 0 || std::ranges::any_of(before.holders, [&](const auto& one) {
+        c.before.limit != 0 || std::ranges::any_of(c.before.holders, [&](const auto& one) {
             return !joins_readers || !is_reader(one.token);
         });
-    if (!is_held && (!has_mark || is_behind_announcement(command))) {
+    if (!is_held && (!has_mark || is_cleared)) {
         world_.violation("instance", name_ + " denied a key that it could have given");
     }
 }
@@ -297,11 +415,11 @@ slot_numbers numbers_of(const permit_wish& wish, slot_set slots) {
 }  // namespace
 
 /// A token has the permits that it may have, all or none, for its ttl at least.
-void server::expect_permits(const kinds::command& command, const core::vote& answer,
-                            const contents& before, const contents& after) {
+void server::expect_permits(const change& c) {
+    const auto& [command, answer, before, after] = c;
     const permit_wish wish = wish_of(command.token);
     if (command.step == core::step::remaining) {
-        expect_vacancy(command, answer, before);
+        expect_vacancy(c);
     }
     if (wish.limit == 0 || answer.kind == core::vote_kind::failed ||
         command.step == core::step::remaining) {
@@ -310,8 +428,8 @@ void server::expect_permits(const kinds::command& command, const core::vote& ans
     const auto fail = [this](const std::string& what) {
         world_.violation("instance", name_ + " " + what);
     };
-    const holder* const had = before.find(command.token);
-    const holder* const has = after.find(command.token);
+    const stored_holder* const had = before.find(command.token);
+    const stored_holder* const has = after.find(command.token);
     const slot_set slots = has != nullptr ? has->slots : 0;
     const bool is_granted = answer.kind == core::vote_kind::granted;
     const slot_numbers asked_for = numbers_of(command);
@@ -349,7 +467,7 @@ void server::expect_permits(const kinds::command& command, const core::vote& ans
         slots != wish.slots_of(simulation::numbers_of(answer))) {
         fail("told of other permits than it gave");
     }
-    const core::time_point until = clock_.at(world_.now()) + command.ttl;
+    const wall_milliseconds until = wall_in_ms() + command.ttl.count();
     if (gets_slots && (has == nullptr || has->expires < until)) {
         fail("has a permit end sooner than its ttl");
     }
@@ -364,51 +482,24 @@ void server::expect_permits(const kinds::command& command, const core::vote& ans
 }
 
 /// It says when so many permits are free.
-void server::expect_vacancy(const kinds::command& command, const core::vote& answer,
-                            const contents& before) {
+void server::expect_vacancy(const change& c) {
+    const auto& [command, answer, before, after] = c;
     const permit_wish wish = wish_of(command.kind->traits().token_prefix);
-    if (wish.limit == 0 || (before.exists && before.limit != wish.limit)) {
+    if (wish.limit == 0 || answer.kind == core::vote_kind::failed ||
+        (before.exists && before.limit != wish.limit)) {
         return;
     }
-    std::vector<core::time_point> ends;
-    for (const holder& one : before.holders) {
+    std::vector<wall_milliseconds> ends;
+    for (const stored_holder& one : before.holders) {
         ends.insert(ends.end(), numbers_of(wish, one.slots).size(), one.expires);
     }
     std::ranges::sort(ends);
-    const core::time_point now = clock_.at(world_.now());
     const std::size_t missing =
         ends.size() + wish.count - std::min(ends.size() + wish.count, std::size_t{wish.limit});
-    const auto left = std::chrono::duration_cast<core::milliseconds>(
-        missing == 0 ? core::duration{} : ends[missing - 1] - now);
+    const core::milliseconds left(missing == 0 ? 0 : ends[missing - 1] - wall_in_ms());
     const bool is_free = core::is_absent(answer);
-    if (is_free != (left <= core::milliseconds(0)) || (!is_free && answer.remaining != left)) {
+    if (is_free ? left > core::milliseconds(0) : answer.remaining != left) {
         world_.violation("instance", name_ + " tells a wrong time at which permits are free");
-    }
-}
-
-void server::track(const std::string& key, const void* who, std::function<void()> tell) {
-    if (!holds_anything(key)) {
-        return;  // unlike a real one, it does not tell of a key that was not there: the client has been told that
-    }
-    auto& all = trackers_[key];
-    std::erase_if(all, [who](const tracker& one) { return one.who == who; });
-    all.push_back({who, std::move(tell)});
-    world_.at(lasts_until(key) + 2ms, [this, key] {
-        if (!holds_anything(key)) {
-            tell_of_change(key, nullptr);
-        }
-    });
-}
-
-/// A key that has expired has changed, too.
-void server::tell_of_change(const std::string& key, const void* by) {
-    const auto found = trackers_.extract(key);
-    if (!found.empty()) {
-        for (const tracker& one : found.mapped()) {
-            if (one.who != by) {
-                one.tell();
-            }
-        }
     }
 }
 
@@ -417,7 +508,24 @@ void server::checkpoint() {
     if (checkpoints_.size() == most_lost) {
         checkpoints_.erase(checkpoints_.begin());
     }
-    checkpoints_.push_back(state_);
+    checkpoints_.push_back(*copy());
+}
+
+std::shared_ptr<const server::state> server::copy() const {
+    return std::make_shared<const state>(state{host_.keys(), tokens_, marks_});
+}
+
+void server::replace(const state& all) {
+    host_.replace_keys(all.keys);
+    tokens_ = all.tokens;
+    marks_ = all.marks;
+}
+
+/// Scripts are lost, too.
+void server::forget_all() {
+    replace({});
+    host_.restart();
+    checkpoints_.clear();
 }
 
 void server::pause(duration how_long) {
@@ -431,9 +539,7 @@ void server::pause(duration how_long) {
 void server::become_another() {
     on_down();
     destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
-    state_.assign(state_.size(), slot());
-    checkpoints_.clear();
-    trackers_.clear();
+    forget_all();
 }
 
 void server::restart(duration how_long, data d) {
@@ -455,24 +561,78 @@ void server::restart(duration how_long, data d) {
         destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
     }
     if (d == data::lost) {
-        state_.assign(state_.size(), slot());
+        forget_all();
     } else if (d == data::rolled_back && !checkpoints_.empty()) {
-        state_ = checkpoints_[world_.random.below(checkpoints_.size())];
+        replace(checkpoints_[world_.random.below(checkpoints_.size())]);
         rolled_back_ = true;
     }
+    host_.restart();
     checkpoints_.clear();
-    trackers_.clear();
     started_ = clock_.at(world_.now() + how_long);
     world_.after(how_long, [this] { up_ = true; });
 }
 
 void server::demote() {
     is_master_ = false;
+    host_.state.is_replica = true;
     on_down();
 }
 
 void server::hand_off(std::size_t which, server& to) {
-    to.state_[which] = std::exchange(state_[which], slot());
+    move_keys(to, [this, which](const std::string& name) { return slot_of(name) == which; });
+}
+
+void server::begin_to_export(std::size_t slot, std::size_t to) {
+    host_.cluster->migrate(slot, "node:" + std::to_string(to));
+}
+
+void server::begin_to_import(std::size_t slot, std::size_t from) {
+    const std::string address = "node:" + std::to_string(from);
+    host_.cluster->assign(slot, slot, address);
+    host_.cluster->import(slot, address);
+}
+
+void server::move_key(std::size_t slot, server& to) {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i != host_.keys().size(); ++i) {
+        if (instance::redis::key_slot(host_.keys()[i].name) == slot) {
+            all.push_back(host_.keys()[i].name);
+        }
+    }
+    if (!all.empty()) {
+        const std::string& moved = all[world_.random.below(all.size())];
+        move_keys(to, [&moved](const std::string& name) { return name == moved; });
+    }
+}
+
+void server::end_movement(std::size_t slot) {
+    host_.cluster->serve(slot, slot);
+}
+
+template <typename Predicate>
+void server::move_keys(server& to, const Predicate& is_moved) {
+    small_redis::keyspace rest = host_.keys();
+    small_redis::keyspace theirs = to.host_.keys();
+    for (std::size_t i = 0; i != host_.keys().size(); ++i) {
+        const small_redis::record& one = host_.keys()[i];
+        if (is_moved(one.name)) {
+            theirs.make(one.name) = one;
+            rest.erase(one.name);
+        }
+    }
+    host_.replace_keys(std::move(rest));
+    to.host_.replace_keys(std::move(theirs));
+    const auto move_notes = [&is_moved](auto& from, auto& into) {
+        for (auto at = from.begin(); at != from.end();) {
+            const auto one = at++;
+            if (is_moved(one->first)) {
+                into.erase(one->first);
+                into.insert(from.extract(one));
+            }
+        }
+    };
+    move_notes(tokens_, to.tokens_);
+    move_notes(marks_, to.marks_);
     ++written_;
     ++to.written_;
     if (on_written) {
@@ -491,18 +651,18 @@ void server::jump(duration by) {
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
-        // The table may have dropped a mark whose time is to come once more.
-        const auto forget_marks = [](state& of) {
-            for (slot& one : of) {
-                for (auto& [key, of_key] : one.marks) {
-                    for (auto& [client, of_client] : of_key) {
-                        of_client.is_known = false;
-                    }
+        // It may have dropped a mark whose time is to come once more.
+        const auto forget_marks = [](std::map<std::string, marks_by_client>& all) {
+            for (auto& [key, of_key] : all) {
+                for (auto& [client, of_client] : of_key) {
+                    of_client.is_known = false;
                 }
             }
         };
-        forget_marks(state_);
-        std::ranges::for_each(checkpoints_, forget_marks);
+        forget_marks(marks_);
+        for (state& one : checkpoints_) {
+            forget_marks(one.marks);
+        }
     }
     clock_.jump(world_.now(), by);
 }
@@ -527,10 +687,9 @@ void server::delete_key(const std::string& key) {
     for (const std::string& token : tokens) {
         on_destroyed(token);
     }
-    slot_with(key).table.erase(key);
-    slot_with(key).tokens.erase(key);
-    slot_with(key).marks.erase(key);
-    tell_of_change(key, nullptr);
+    order({"DEL", key});
+    tokens_.erase(key);
+    marks_.erase(key);
 }
 
 void server::shorten_key(const std::string& key) {
@@ -539,8 +698,7 @@ void server::shorten_key(const std::string& key) {
         return;
     }
     const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
-    const core::time_point now = clock_.at(world_.now());
-    if (lasts_until(key) <= clock_.when(now + ttl)) {
+    if (read(key).expires <= wall_in_ms() + ttl.count()) {
         return;  // no owner of a key allows for strangers who prolong it
     }
     world_.count(fault::foreign_expiry);
@@ -548,8 +706,7 @@ void server::shorten_key(const std::string& key) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     std::ranges::for_each(tokens, on_destroyed);
-    have_end(key, now + ttl);
-    tell_of_change(key, nullptr);
+    order({"PEXPIRE", key, std::to_string(ttl.count())});
 }
 
 void server::lose_counter(const std::string& key) {
@@ -557,24 +714,140 @@ void server::lose_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "forgets the fence counter of " + key);
     }
-    slot_with(key).table.erase(kinds::fence_key(key));
+    order({"DEL", counter_of(key)});
 }
 
 void server::spoil_counter(const std::string& key) {
-    const std::string token = holder_of(key);
-    if (token.empty()) {
+    if (holder_of(key).empty()) {
         return;
     }
     world_.count(fault::counter_spoiled);
     if (world_.tracing()) {
         world_.tell(name_, "a stranger spoils the fence counter of " + key);
     }
-    kinds::command raise = about(core::step::confirm, key, token);
-    raise.value = core::value_limit - 1;
-    slot_with(key).table.execute(raise, clock_.at(world_.now()), wall());
+    order({"SET", counter_of(key), "9007199254740991", "PX", "86400000"});
     world_.after(50ms, [this, key] {
         lose_counter(key);
         checkpoints_.clear();  // nothing that is put back brings it back
+    });
+}
+
+void server::expect_strangers_left_alone(const small_redis::keyspace& before) {
+    for (const auto& [name, content] : of_strangers_) {
+        const small_redis::record* const had = before.find(name);
+        const small_redis::record* const has = host_.keys().find(name);
+        if (had != nullptr && had->content == content && (has == nullptr || *has != *had)) {
+            world_.violation("foreign key", name_ + " has changed " + name + " of a stranger");
+        }
+    }
+}
+
+void server::begin_trouble(fault f, const std::string& what, duration how_long,
+                           std::function<void()> end) {
+    world_.count(f);
+    if (world_.tracing()) {
+        world_.tell(name_, what + " for " + in_ms(how_long));
+    }
+    ++troubles_;
+    world_.after(how_long, [this, end = std::move(end)] {
+        --troubles_;
+        end();
+    });
+}
+
+void server::run_out_of_memory(duration how_long) {
+    if (host_.state.is_out_of_memory) {
+        return;
+    }
+    host_.state.is_out_of_memory = true;
+    begin_trouble(fault::out_of_memory, "is out of memory", how_long,
+                  [this] { host_.state.is_out_of_memory = false; });
+}
+
+/// A client whose connection was made in the meantime looks again after a while, by another connection. Here it is made at once.
+void server::refuse(const std::string& command, duration how_long) {
+    host_.access.denied_commands.push_back(command);
+    begin_trouble(fault::right_lost, "refuses " + command, how_long, [this, command] {
+        auto& denied = host_.access.denied_commands;
+        denied.erase(std::ranges::find(denied, command));
+        on_down();
+    });
+}
+
+void server::lose_right(duration how_long) {
+    static constexpr std::array<std::string_view, 4> of_clients = {"eval", "evalsha", "delex",
+                                                                   "delifeq"};
+    const std::size_t which =
+        world_.random.below(kinds::script_commands.size() + of_clients.size());
+    refuse(std::string(which < of_clients.size()
+                           ? of_clients[which]
+                           : kinds::script_commands[which - of_clients.size()].name),
+           how_long);
+}
+
+void server::refuse_writes(duration how_long) {
+    bool& reason = world_.random.chance(0.5) ? host_.state.cannot_save : host_.state.is_loading;
+    if (!std::exchange(reason, true)) {
+        begin_trouble(fault::writes_refused, "refuses to write", how_long,
+                      [&reason] { reason = false; });
+    }
+}
+
+void server::become_replica(duration how_long) {
+    if (!std::exchange(is_master_, false)) {
+        return;
+    }
+    host_.state.is_replica = true;
+    begin_trouble(fault::writes_refused, "is a replica", how_long, [this] {
+        is_master_ = true;
+        host_.state.is_replica = false;
+    });
+}
+
+void server::lose_scripts() {
+    world_.count(fault::scripts_lost);
+    if (world_.tracing()) {
+        world_.tell(name_, "loses its scripts");
+    }
+    host_.forget_scripts();
+}
+
+void server::take_name_of(const std::string& key, duration how_long) {
+    const std::array<std::string, 5> names = {key, counter_of(key), "{" + key + "}:colock:readers",
+                                              "{" + key + "}:colock:permits",
+                                              "{" + key + "}:colock:queue"};
+    take_name(names[world_.random.below(names.size())], how_long);
+}
+
+void server::take_name(const std::string& name, duration how_long) {
+    if (host_.keys().contains(name) || of_strangers_.contains(name)) {
+        return;
+    }
+    switch (world_.random.below(4)) {
+        case 0:
+            order({"RPUSH", name, "x"});
+            break;
+        case 1:
+            order({"ZADD", name, "1", "x", "2", "y"});
+            break;
+        case 2:
+            order({"HSET", name, "x", "y"});
+            break;
+        default:
+            order({"SET", name, "x"});
+            break;
+    }
+    const small_redis::record* const made = host_.keys().find(name);
+    if (made == nullptr) {
+        return;  // its slot moves, and new keys are made elsewhere
+    }
+    of_strangers_[name] = made->content;
+    begin_trouble(fault::name_taken, "a stranger has " + name, how_long, [this, name] {
+        const small_redis::record* const found = host_.keys().find(name);
+        if (found != nullptr && found->content == of_strangers_.at(name)) {
+            order({"DEL", name});
+        }
+        of_strangers_.erase(name);
     });
 }
 
@@ -584,10 +857,11 @@ void server::destroy_all(const std::function<void(const std::string& token)>& to
     }
 }
 
-std::vector<std::pair<std::string, std::string>> server::holders() {
+std::vector<std::pair<std::string, std::string>> server::holders() const {
     std::vector<std::pair<std::string, std::string>> result;
-    for (const slot& one : state(state_)) {
-        for (const auto& [key, tokens] : one.tokens) {
+    for (std::size_t i = 0; i != host_.keys().size(); ++i) {
+        const std::string& key = host_.keys()[i].name;
+        if (key.find(beside) == std::string::npos) {
             for (const std::string& token : holders_of(key)) {
                 result.emplace_back(key, token);
             }
@@ -615,140 +889,49 @@ true_time server::quarantined_until() const {
 
 // --- What a key holds -------------------------------------------------------------------------------
 
-const server::holder* server::contents::find(std::string_view token) const {
-    const auto found = std::ranges::find(holders, token, &holder::token);
-    return found == holders.end() ? nullptr : &*found;
+bool server::holds(const std::string& key, const std::string& token) const {
+    return read(key).is_held_by(token);
 }
 
-slot_set server::contents::taken(std::string_view but) const {
-    slot_set result = 0;
-    for (const holder& one : holders) {
-        result |= one.token == but ? 0 : one.slots;
-    }
-    return result;
+slot_set server::slots_of(const std::string& key, const std::string& token) const {
+    const stored_key found = read(key);
+    const stored_holder* const one = found.find(token);
+    return one != nullptr ? one->slots : 0;
 }
 
-kinds::permits* server::permits_at(const std::string& key, core::time_point now) {
-    kinds::table::entry* const found = slot_with(key).table.find(key, now);
-    return found != nullptr ? found->as<kinds::permits>() : nullptr;
-}
-
-/// No permit outlives the key.
-server::contents server::contents_of(const std::string& key, core::time_point now) {
-    contents result;
-    const kinds::lock_key found(slot_with(key).table, key, now);
-    if (!found.exists()) {
-        return result;
-    }
-    result.exists = true;
-    result.expires = found.expires();
-    if (found.set() != nullptr) {
-        for (const kinds::reader_set::share& one : found.set()->shares) {
-            if (one.expires > now) {
-                result.holders.push_back({one.token, one.expires});
-            }
-        }
-    } else if (found.token() != nullptr) {
-        result.holders.push_back({*found.token(), found.expires()});
-    } else if (const kinds::permits* const permits = permits_at(key, now)) {
-        result.limit = permits->limit;
-        for (const auto& [place, its] : permits->slots) {
-            if (its.expires <= now) {
-                continue;
-            }
-            auto one = std::ranges::find(result.holders, its.token, &holder::token);
-            if (one == result.holders.end()) {
-                one = result.holders.insert(one, {its.token, result.expires});
-            }
-            one->expires = std::min(one->expires, its.expires);
-            one->slots |= slot_set{1} << place;
-        }
-    }
-    return result;
-}
-
-bool server::holds(const std::string& key, const std::string& token) {
-    if (wish_of(token).limit != 0) {
-        return slots_of(key, token) != 0;
-    }
-    const core::time_point now = clock_.at(world_.now());
-    const kinds::lock_key found(slot_with(key).table, key, now);
-    return found.is_held_by(token) &&
-           (found.set() == nullptr ||
-            std::ranges::none_of(found.set()->shares, [&](const kinds::reader_set::share& one) {
-                return one.token == token && one.expires <= now;
-            }));
-}
-
-slot_set server::slots_of(const std::string& key, const std::string& token) {
-    const core::time_point now = clock_.at(world_.now());
-    slot_set result = 0;
-    if (const kinds::permits* const permits = permits_at(key, now)) {
-        for (const auto& [place, its] : permits->slots) {
-            result |= its.expires > now && its.token == token ? slot_set{1} << place : 0;
-        }
-    }
-    return result;
-}
-
-slot_set server::free_slots(const std::string& key, std::uint32_t limit) {
-    const contents found = contents_of(key, clock_.at(world_.now()));
+slot_set server::free_slots(const std::string& key, std::uint32_t limit) const {
+    const stored_key found = read(key);
     const slot_set all = permit_wish{limit, 1, 0}.all();
     return !found.exists ? all : found.limit == limit ? all & ~found.taken() : 0;
 }
 
-bool server::holds_anything(const std::string& key) {
-    const core::time_point now = clock_.at(world_.now());
-    return permits_at(key, now) != nullptr ||
-           slot_with(key).table.execute(about(core::step::remaining, key), now).key ==
-               core::key_state::foreign;
+bool server::holds_anything(const std::string& key) const {
+    return read(key).exists;
 }
 
-true_time server::lasts_until(const std::string& key, const std::string& token) {
-    const core::time_point now = clock_.at(world_.now());
-    core::time_point until = now;
-    if (const contents found = contents_of(key, now); found.exists) {
-        const holder* const one = found.find(token);
-        until = one != nullptr ? one->expires : found.expires;
-    }
-    return clock_.when(now + std::chrono::floor<core::milliseconds>(until - now));
+true_time server::lasts_until(const std::string& key, const std::string& token) const {
+    const stored_key found = read(key);
+    const stored_holder* const one = found.find(token);
+    return when(!found.exists ? wall_in_ms() : one != nullptr ? one->expires : found.expires);
 }
 
 bool server::was_last_held_by(const std::string& key, const std::string& token) const {
-    const auto& tokens = state_[slot_of(key)].tokens;
-    const auto found = tokens.find(key);
-    return found != tokens.end() &&
+    const auto found = tokens_.find(key);
+    return found != tokens_.end() &&
            (found->second.contains(token) || found->second.contains(as_writers(token)));
 }
 
-std::set<std::string> server::holders_of(const std::string& key) {
+std::set<std::string> server::holders_of(const std::string& key) const {
     std::set<std::string> result;
-    for (const std::string& token : slot_with(key).tokens[key]) {
-        if (holds(key, token)) {
-            result.insert(token);
-        }
+    for (const stored_holder& one : read(key).holders) {
+        result.emplace(one.token);
     }
     return result;
 }
 
-std::string server::holder_of(const std::string& key) {
+std::string server::holder_of(const std::string& key) const {
     const std::set<std::string> all = holders_of(key);
     return all.empty() ? std::string() : *all.begin();
-}
-
-/// Of a key that somebody has. Nobody but readers shares a lock with another.
-void server::have_end(const std::string& key, core::time_point until) {
-    const core::time_point now = clock_.at(world_.now());
-    kinds::table& table = slot_with(key).table;
-    if (const kinds::permits* const permits = permits_at(key, now)) {
-        kinds::permits shortened = *permits;
-        for (auto& [place, its] : shortened.slots) {
-            its.expires = std::min(its.expires, until);
-        }
-        table.put(key, std::move(shortened), until);
-    } else {
-        table.put(key, holder_of(key), until);
-    }
 }
 
 }  // namespace colock::simulation

@@ -4,22 +4,26 @@
 #define COLOCK_TEST_SIMULATION_SERVER_HPP
 
 #include "simulation/permit.hpp"
+#include "simulation/redis_session.hpp"
+#include "simulation/stored_key.hpp"
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
 
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
-#include "kinds/lock_key.hpp"
-#include "kinds/semaphore/semaphore.hpp"
-#include "kinds/table.hpp"
+#include "support/small_redis/dialect.hpp"
+#include "support/small_redis/observer.hpp"
+#include "support/small_redis/server.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,36 +31,41 @@
 
 namespace colock::simulation {
 
-/// A server: the memory instance's table, with a clock of its own, that can stand still, restart
-/// and lose what it knew. Nothing but the commands reaches it; it never sees true time.
+/// A server: a small Redis that runs the production scripts, with a clock of its own, that can stand still, restart and lose what it
+/// knew. Nothing but the commands reaches it; it never sees true time.
 ///
-/// What it knows is divided into slots, as that of a node of a cluster is. Any other server has one.
-class server {
+/// What a node of a cluster knows is divided into slots. Any other server has one.
+class server final : private small_redis::observer {
 public:
     /// Of a waiting writer; it keeps further readers out.
     struct mark {
-        core::time_point until = core::time_point::min();
-        bool is_known = true;  ///< else the table may have one or not, as its clock was set back
+        wall_milliseconds until = 0;
+        bool is_known = true;  ///< else the key may have one or not, as its clock was set back
     };
 
     using marks_by_client = std::map<std::uint64_t, mark>;
 
-    struct slot {
-        kinds::table table;
+    /// What it knows, and what the checkers expect of it.
+    struct state {
+        small_redis::keyspace keys{};
         // By key: the last holder, or the readers; and the marks, by client.
-        std::map<std::string, std::set<std::string>> tokens;
-        std::map<std::string, marks_by_client> marks;
+        std::map<std::string, std::set<std::string>> tokens{};
+        std::map<std::string, marks_by_client> marks{};
     };
 
-    server(world& w, std::string name, std::size_t slots = 1);
+    server(world& w, std::string name, const small_redis::dialect& speaks, std::size_t slots = 1);
     /// Another server of the same instance. It has the same clock, since servers tell each other when keys expire.
     server(const server& other, std::string name);
 
-    /// Executes a command now, which has come by that connection.
-    core::vote execute(const kinds::command& command, const void* by = nullptr);
+    /// The session of a new connection. `tell` is called when the server has told of a changed key. Null if the server must not vote.
+    std::unique_ptr<redis_session> open(std::function<void()> tell);
 
-    /// Calls `tell` once, when something has happened to the key, unless that connection (`who`) has done it.
-    void track(const std::string& key, const void* who, std::function<void()> tell);
+    /// Executes now what has come as one command, in that session. The outcomes are valid until the next call.
+    std::span<const outcome> execute(std::span<const sent_request> all, script_form form,
+                                     redis_session& by);
+
+    /// It does not tell of changed keys.
+    void tell_nothing() { host_.access.denied_commands.emplace_back("client|tracking"); }
 
     [[nodiscard]] bool up() const { return up_; }
     /// Whether it says that it is a master; clients use no other.
@@ -74,13 +83,12 @@ public:
     /// How often it has.
     [[nodiscard]] std::uint64_t written() const { return written_; }
     /// What it knows now.
-    [[nodiscard]] std::shared_ptr<const std::vector<slot>> copy() const {
-        return std::make_shared<const std::vector<slot>>(state_);
-    }
+    [[nodiscard]] std::shared_ptr<const state> copy() const;
     /// From now on it knows that.
-    void replace(const std::vector<slot>& all) { state_ = all; }
+    void replace(const state& all);
     void promote(std::string term) {
         is_master_ = true;
+        host_.state.is_replica = false;
         term_ = std::move(term);
         ++written_;
     }
@@ -88,6 +96,13 @@ public:
     void demote();
     /// Another server serves that slot from now on.
     void hand_off(std::size_t which, server& to);
+    /// The keys of that slot of a real cluster move to another node, or from there to this one.
+    void begin_to_export(std::size_t slot, std::size_t to);
+    void begin_to_import(std::size_t slot, std::size_t from);
+    /// One of them moves.
+    void move_key(std::size_t slot, server& to);
+    /// No more do. From now on it would serve the slot.
+    void end_movement(std::size_t slot);
     /// Until when it stands still; in the past, if it does not.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
     /// Until when it executes the command that it has taken last.
@@ -112,21 +127,39 @@ public:
     void lose_counter(const std::string& key);
     /// For a while; then it is lost.
     void spoil_counter(const std::string& key);
+    /// It has no memory for new keys.
+    void run_out_of_memory(duration how_long);
+    /// Its users may not use that command. What they have found out before does not tell them.
+    void refuse(const std::string& command, duration how_long);
+    /// The same of any command.
+    void lose_right(duration how_long);
+    /// It cannot save, or it loads its data, and refuses writes.
+    void refuse_writes(duration how_long);
+    /// It is a replica, and keeps its connections. It must have no replicas itself.
+    void become_replica(duration how_long);
+    void lose_scripts();
+    /// A stranger has a value of his own under that name, unless we have one there.
+    void take_name(const std::string& name, duration how_long);
+    /// The same of any name that belongs to a lock.
+    void take_name_of(const std::string& key, duration how_long);
+    /// Whether it executes all commands.
+    [[nodiscard]] bool is_in_order() const { return troubles_ == 0; }
 
     // What the checkers know.
 
     /// Whether it has the key of this token now, by its own clock.
-    [[nodiscard]] bool holds(const std::string& key, const std::string& token);
+    [[nodiscard]] bool holds(const std::string& key, const std::string& token) const;
     /// Somebody's, or a semaphore's of which no permit is out.
-    [[nodiscard]] bool holds_anything(const std::string& key);
+    [[nodiscard]] bool holds_anything(const std::string& key) const;
     /// The slots of a semaphore that a token has now.
-    [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token);
+    [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token) const;
     /// Those that nobody has, of a semaphore of that limit. None if another lock has the key.
-    [[nodiscard]] slot_set free_slots(const std::string& key, std::uint32_t limit);
+    [[nodiscard]] slot_set free_slots(const std::string& key, std::uint32_t limit) const;
     /// One of those that hold it; empty if nobody does.
-    [[nodiscard]] std::string holder_of(const std::string& key);
+    [[nodiscard]] std::string holder_of(const std::string& key) const;
     /// When a key that it has will be gone, or what that token holds of it, rounded down to a millisecond of its clock.
-    [[nodiscard]] true_time lasts_until(const std::string& key, const std::string& token = {});
+    [[nodiscard]] true_time lasts_until(const std::string& key,
+                                        const std::string& token = {}) const;
     /// What it tells of how long it has been up: whole seconds, rounded down.
     /// As it tells it: whole seconds.
     [[nodiscard]] std::chrono::seconds uptime() const;
@@ -144,7 +177,7 @@ public:
     /// not.
     [[nodiscard]] bool was_last_held_by(const std::string& key, const std::string& token) const;
     /// The keys that it has, each with its token.
-    [[nodiscard]] std::vector<std::pair<std::string, std::string>> holders();
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> holders() const;
     /// By how much its clock was set back in all.
     [[nodiscard]] duration set_back() const { return set_back_; }
     /// Whether it ever restarted with what it had known before, deleted keys included.
@@ -153,56 +186,56 @@ public:
     [[nodiscard]] const std::string& who() const { return name_; }
 
 private:
-    using state = std::vector<slot>;
-    /// A token that holds a key: the only one, or one of the readers, or of those that have permits.
-    struct holder {
-        std::string token;
-        core::time_point expires;
-        slot_set slots = 0;  // of a semaphore
-    };
-    /// What a key holds. The functions that return it, and those that say what a token holds, know how a key is stored. No other
-    /// function does.
-    struct contents {
-        bool exists = false;
-        core::time_point expires{};
-        std::uint32_t limit = 0;  // of a semaphore; 0 if another lock has it
-        std::vector<holder> holders{};
-
-        [[nodiscard]] const holder* find(std::string_view token) const;
-        /// The slots of all holders but that one.
-        [[nodiscard]] slot_set taken(std::string_view but = {}) const;
+    /// What a command has met, and what it has left.
+    struct change {
+        const kinds::command& command;
+        const core::vote& answer;
+        stored_key before;
+        stored_key after;
     };
 
-    [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
-    [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
-    [[nodiscard]] contents contents_of(const std::string& key, core::time_point now);
-    [[nodiscard]] kinds::permits* permits_at(const std::string& key, core::time_point now);
-    void have_end(const std::string& key, core::time_point until);
-    void note_holder(const kinds::command& command, const contents& before);
-    void expect_untouched(const kinds::command& command, const core::vote& answer,
-                          const contents& before, const contents& after);
-    void expect_room(const kinds::command& command, const contents& before);
-    void expect_mark(const kinds::command& claim, marks_by_client& expected);
-    void expect_reason(const kinds::command& command, const contents& before, bool has_mark);
-    void expect_permits(const kinds::command& command, const core::vote& answer,
-                        const contents& before, const contents& after);
-    void expect_vacancy(const kinds::command& command, const core::vote& answer,
-                        const contents& before);
+    void begin();
+    template <typename Predicate>
+    void move_keys(server& to, const Predicate& is_moved);
+    void on_executed(const small_redis::executed& what) override;
+    void order(std::initializer_list<std::string_view> command);
+    void expire();
+    void look_at(const change& c, std::span<const sent_request> all, bool is_claimed);
+    [[nodiscard]] stored_key read(std::string_view key) const;
+    [[nodiscard]] std::set<std::string> holders_of(const std::string& key) const;
+    void note_holder(const change& c);
+    void expect_untouched(const change& c, std::span<const sent_request> all);
+    void expect_room(const change& c);
+    void note_claim(const change& c);
+    void expect_mark(const change& c, marks_by_client& expected);
+    void expect_reason(const change& c, bool has_mark, bool is_cleared);
+    void expect_permits(const change& c);
+    void expect_vacancy(const change& c);
     void destroy_all(const std::function<void(const std::string& token)>& told);
+    void forget_all();
+    void expect_strangers_left_alone(const small_redis::keyspace& before);
+    void begin_trouble(fault f, const std::string& what, duration how_long,
+                       std::function<void()> end);
     void checkpoint();
-    void tell_of_change(const std::string& key, const void* by);
-    [[nodiscard]] kinds::wall_time wall() const;
+    [[nodiscard]] wall_microseconds wall() const;
+    [[nodiscard]] wall_milliseconds wall_in_ms() const { return wall() / 1000; }
+    [[nodiscard]] true_time when(wall_milliseconds t) const;
 
     world& world_;
     std::string name_;
     local_clock clock_;
     core::time_point clock_start_;
-    state state_;
-    struct tracker {
-        const void* who;
-        std::function<void()> tell;
-    };
-    std::map<std::string, std::vector<tracker>> trackers_;  // by key
+    small_redis::server host_;
+    std::size_t slots_;
+    std::map<std::string, std::set<std::string>> tokens_;  // see `state`
+    std::map<std::string, marks_by_client> marks_;         // likewise
+    std::map<const small_redis::session*, std::function<void()>> tellers_;
+    small_redis::keyspace last_keys_;  // before the command that is executed
+    std::uint64_t last_version_ = 0;   // likewise
+    std::vector<bool> failures_;       // of the commands that came as one: which were errors
+    bool is_strangers_ = false;        // the command that is executed
+    std::map<std::string, small_redis::key_value> of_strangers_;  // what they have under our names
+    std::size_t troubles_ = 0;        // because of which it refuses commands
     std::vector<state> checkpoints_;  // what it would know after it lost its last writes
     bool up_ = true;
     bool is_master_ = true;

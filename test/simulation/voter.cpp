@@ -11,7 +11,11 @@ voter::voter(world& w, std::size_t index, const deployment& d)
     : world_(w), name_("instance " + std::to_string(index)), kind_(d) {
     const bool is_cluster = d.kind == topology::cluster;
     const std::size_t masters = is_cluster ? master_count : 1;
-    add(std::make_unique<server>(w, name_, is_cluster ? slot_count : 1), 0);
+    auto first = std::make_unique<server>(w, name_, *d.speaks, is_cluster ? slot_count : 1);
+    if (!d.tells_changes) {
+        first->tell_nothing();
+    }
+    add(std::move(first), 0);
     const auto add_more = [&](std::size_t n, std::size_t master) {
         const std::string name = name_ + " node " + std::to_string(n);
         add(std::make_unique<server>(*nodes_.front(), name), master);
@@ -41,7 +45,7 @@ void voter::add(std::unique_ptr<server> node, std::size_t master) {
     added.on_destroyed = [this](const std::string& token) { on_destroyed(token); };
     added.on_forgotten = [this](const std::string& token) { on_forgotten(token); };
     added.on_granted = [this, i](const std::string& key, const std::string& token) {
-        if (owners_[slot_of(key)] == i) {
+        if (owners_[slot_of(key)] == i || is_importing(i, key)) {
             on_granted(token);
         } else {  // nobody else will ever know
             quarantined() ? on_forgotten(token) : on_destroyed(token);
@@ -126,6 +130,7 @@ void voter::lose(std::size_t former_master, std::size_t promoted) {
 }
 
 void voter::fail_over(std::size_t node, former what, duration back_after) {
+    finish_migration();
     std::size_t promoted = nodes_.size();
     for (std::size_t i = 0; i != nodes_.size(); ++i) {
         const bool knows_more =
@@ -214,9 +219,61 @@ void voter::cut_sentinel(std::size_t i, true_time until) {
     sentinels_[i].cut_until = std::max(sentinels_[i].cut_until, until);
 }
 
+void voter::migrate(const std::string& key, std::size_t to) {
+    const std::size_t from = owners_[slot_of(key)];
+    if (moving_ || from == to || !nodes_[from]->up() || !nodes_[to]->up() ||
+        !nodes_[to]->is_master()) {
+        return;
+    }
+    world_.count(fault::slot_migration);
+    if (world_.tracing()) {
+        world_.tell(name_, "the slot of " + key + " begins to move from node " +
+                               std::to_string(from) + " to node " + std::to_string(to));
+    }
+    moving_ = {key, instance::redis::key_slot(key), from, to};
+    nodes_[from]->begin_to_export(moving_->slot, to);
+    nodes_[to]->begin_to_import(moving_->slot, from);
+    move_next_key(world_.now() + world_.random.between(20ms, 200ms));
+}
+
+void voter::move_next_key(true_time end) {
+    world_.after(world_.random.up_to(20ms), [this, end, slot = moving_->slot] {
+        if (!moving_ || moving_->slot != slot) {
+            return;
+        }
+        server& from = *nodes_[moving_->from];
+        server& to = *nodes_[moving_->to];
+        if (from.up() && to.up()) {
+            from.move_key(slot, to);
+        }
+        if (world_.now() < end) {
+            move_next_key(end);
+        } else {
+            finish_migration();
+        }
+    });
+}
+
+/// The slot goes with the keys that are left.
+void voter::finish_migration() {
+    if (!moving_) {
+        return;
+    }
+    const migration done = *std::exchange(moving_, std::nullopt);
+    nodes_[done.from]->end_movement(done.slot);
+    nodes_[done.to]->end_movement(done.slot);
+    const std::size_t slot = slot_of(done.key);
+    if (owners_[slot] == done.from) {
+        owners_[slot] = done.to;
+        ++epoch_;
+        nodes_[done.from]->hand_off(slot, *nodes_[done.to]);
+    }
+}
+
 void voter::move_slot(std::size_t slot, std::size_t to) {
     const std::size_t from = owners_[slot];
-    if (from == to || !nodes_[from]->up() || !nodes_[to]->up() || !nodes_[to]->is_master()) {
+    if (moving_ || from == to || !nodes_[from]->up() || !nodes_[to]->up() ||
+        !nodes_[to]->is_master()) {
         return;
     }
     world_.count(fault::slot_move);
@@ -230,6 +287,7 @@ void voter::move_slot(std::size_t slot, std::size_t to) {
 }
 
 void voter::become_another_cluster(std::uint64_t epochs) {
+    finish_migration();
     if (world_.tracing()) {
         world_.tell(name_, "another cluster answers at its addresses");
     }

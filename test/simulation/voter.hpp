@@ -8,13 +8,17 @@
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
 
+#include "instance/redis/key_slot.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::simulation {
@@ -45,8 +49,16 @@ public:
     }
     /// The node that is to be used for a slot.
     [[nodiscard]] std::size_t owner_of(std::size_t slot) const { return owners_[slot]; }
+    /// While its slot moves, the node that has the key.
     [[nodiscard]] server& server_of(const std::string& key) {
-        return *nodes_[owners_[slot_of(key)]];
+        server& owner = *nodes_[owners_[slot_of(key)]];
+        const bool has_moved = moving_ && moving_->slot == instance::redis::key_slot(key) &&
+                               !owner.holds_anything(key);
+        return has_moved ? *nodes_[moving_->to] : owner;
+    }
+    /// Whether the slot of a key is about to be that node's.
+    [[nodiscard]] bool is_importing(std::size_t node, std::string_view key) const {
+        return moving_ && moving_->to == node && moving_->slot == instance::redis::key_slot(key);
     }
     /// Which cluster it is, and its epoch.
     [[nodiscard]] std::uint64_t cluster() const { return cluster_; }
@@ -74,6 +86,8 @@ public:
     /// until it is told. The node comes back as a replica after that time. Nothing happens if there is no replica.
     void fail_over(std::size_t node, former what, duration back_after);
     void move_slot(std::size_t slot, std::size_t to);
+    /// The slot of that key moves slowly: its keys go one by one.
+    void migrate(const std::string& key, std::size_t to);
     /// Another cluster answers at the addresses of the nodes. Each slot is at another address. Its epoch is higher by so much.
     void become_another_cluster(std::uint64_t epochs);
     /// Nothing reaches the replicas before `until`.
@@ -124,7 +138,8 @@ public:
         constexpr duration rounding =
             1200ms;  // clients may take its quarantine to be so much longer
         const server& asked = server_of(key);
-        return asked.up() && asked.is_master() && asked.paused_until() <= world_.now() &&
+        return asked.up() && asked.is_master() && asked.is_in_order() &&
+               asked.paused_until() <= world_.now() &&
                (!quarantined() || quarantined_by_some_until(key) + rounding <= world_.now());
     }
     /// When there last was a failover.
@@ -143,6 +158,8 @@ private:
     void copy_to(std::size_t replica, std::size_t from, true_time arrival);
     void lose(std::size_t former_master, std::size_t promoted);
     void hear_of(std::size_t sentinel, std::size_t node);
+    void move_next_key(true_time end);
+    void finish_migration();
     [[nodiscard]] bool quarantined() const { return world_.faults().quarantine > duration::zero(); }
 
     struct replication {
@@ -153,12 +170,21 @@ private:
         true_time promoted_at{};
     };
 
+    /// A slot that moves. Its number is that of a real cluster.
+    struct migration {
+        std::string key;
+        std::size_t slot = 0;
+        std::size_t from = 0;
+        std::size_t to = 0;
+    };
+
     world& world_;
     std::string name_;
     deployment kind_;
     std::vector<std::unique_ptr<server>> nodes_;
     std::vector<replication> replication_;  // of each of them
     std::vector<std::size_t> owners_;       // by slot
+    std::optional<migration> moving_;
     std::uint64_t cluster_ = 1;
     std::uint64_t epoch_ = 1;
     true_time another_since_{};

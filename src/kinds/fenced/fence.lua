@@ -22,7 +22,7 @@ local function holds(key, token, value)
 end
 
 local key, token = KEYS[1], ARGV[1]
-local value = redis.pcall('get', key)
+local value = look('get', key)
 if ARGV[2] ~= '0' then
     if value ~= false then
         return held_by_another(key, value)

@@ -33,8 +33,9 @@ end
 
 -- The ticket is written only now and then: a write tells the waiter behind us that it has changed.
 local is_written = not at or redis.call('pttl', ticket) < life / 2
+local value
 if is_written then
-    local value = redis.pcall('get', ticket)
+    value = redis.pcall('get', ticket)
     if type(value) == 'table' then
         return value
     end
@@ -67,9 +68,14 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     end
 end
 
+-- What can be refused later is tried first, so that it changes nothing.
 if is_written then
-    redis.call('set', ticket, '', 'px', life)
+    redis.call('set', ticket, '', value and 'nx' or 'xx', 'px', 1)
 end
+if not at or dead[1] then
+    redis.call('lrem', queue, 1, '')
+end
+
 if not at then
     redis.call('rpush', queue, own)
 end
@@ -81,6 +87,9 @@ if is_prolonged then
         end
         return kept
     end
+end
+if is_written then
+    redis.call('set', ticket, '', 'px', life)
 end
 for _, entry in ipairs(dead) do
     redis.call('lrem', queue, 1, entry)

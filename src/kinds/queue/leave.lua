@@ -5,16 +5,29 @@
 -- ARGV[1]  our number
 -- Returns  how many clients are left in the queue
 
+-- As PCALL, for a key that may have another type. Any other error is raised.
+local function look(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and not string.find(reply.err, 'WRONGTYPE', 1, true) then
+        return redis.call(...)
+    end
+    return reply
+end
+
 local own = 'ticket:' .. ARGV[1]
 local is_queue = true
 for _, place in ipairs({0, -1}) do
-    local entry = redis.pcall('lindex', KEYS[1], place)
+    local entry = look('lindex', KEYS[1], place)
     is_queue = is_queue and type(entry) == 'string' and string.find(entry, '^ticket:%d+$')
 end
+local value = look('get', KEYS[2])
 local at = is_queue and redis.call('lpos', KEYS[1], own)
 local left = is_queue and redis.call('llen', KEYS[1]) - (at and 1 or 0) or 0
 
-if redis.pcall('get', KEYS[2]) == '' then
+if at then
+    redis.call('lrem', KEYS[1], 1, '')  -- tried first, with no such entry
+end
+if value == '' then
     redis.call('del', KEYS[2])
 end
 if at then

@@ -46,6 +46,7 @@ if held.sole then
     return 1
 end
 redis.call('zrem', key, '')
+redis.call('zadd', key, 'xx', 0, '')
 prolong(key, limit, held, ttl)
 local scores = {}
 for i = 1, count do

@@ -147,11 +147,13 @@ if held.ends then
         scores[2 * i - 1] = slot_of(got[i]) * span + held.now + life
         scores[2 * i] = member(token, i)
     end
+    redis.call('zadd', key, 'xx', 0, '')
+    redis.call('zrem', key, '')
+    prolong(key, limit, held, life)
     redis.call('zadd', key, unpack(scores))
     if stale[1] then
         redis.call('zrem', key, unpack(stale))
     end
-    prolong(key, limit, held, life)
     return answered
 end
 
@@ -179,6 +181,8 @@ if held.sole and held.sole ~= token then
     add[#add + 1] = sole * span + now + held.left
     add[#add + 1] = held.sole
 end
+redis.call('zadd', ARGV[5], 'xx', 0, '')
+redis.call('del', ARGV[5])
 for _, command in ipairs({
     add,
     {'pexpire', ARGV[5], whole},
@@ -191,7 +195,7 @@ for _, command in ipairs({
 }) do
     local result = redis.pcall(unpack(command))
     if type(result) == 'table' and result.err then
-        redis.pcall('del', ARGV[5])
+        redis.call('del', ARGV[5])
         return result
     end
 end

@@ -11,6 +11,15 @@
 
 local span = 2 ^ 42
 
+-- As PCALL, for a key that may have another type. Any other error is raised: nothing counts as missing because a command was refused.
+local function look(...)
+    local reply = redis.pcall(...)
+    if type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true) then
+        return redis.call(...)
+    end
+    return reply
+end
+
 local function parse(token)
     local limit, count, digits = string.match(token, '^permit:(%d+)%*(%d+):(%x*)')
     if limit then
@@ -38,7 +47,7 @@ end
 -- Reads the key. Returns `{}` if there is none; `{sole = token, left = its PTTL}` for a string; `{ends = ..., now = ...}` for a set.
 -- Otherwise returns nil and the answer of written_by_another.
 local function read_permits(key, limit)
-    local score = redis.pcall('zscore', key, clock_of(limit))
+    local score = look('zscore', key, clock_of(limit))
     if type(score) == 'string' then
         local left = redis.call('pttl', key)
         if left < 0 then  -- somebody removed its ttl
@@ -46,7 +55,7 @@ local function read_permits(key, limit)
         end
         return {ends = -score, now = -score - left}
     end
-    local value = redis.pcall('get', key)
+    local value = look('get', key)
     if value == false then
         return {}
     end
@@ -89,11 +98,18 @@ local function prolong(key, limit, held, life)
     end
 end
 
--- Removes a token's permits from a set. The key goes with the last member. Returns how many there were.
+-- Removes a token's permits from a set, by one command. The key goes with the last member. Returns how many there were.
 local function remove(key, token, count)
-    local removed = redis.call('zrem', key, unpack(members_of(token, count)))
-    if removed ~= 0 and redis.call('zcard', key) == 1 then
-        redis.call('del', key)
+    local there = {}
+    for _, one in ipairs(members_of(token, count)) do
+        if redis.call('zscore', key, one) then
+            there[#there + 1] = one
+        end
     end
-    return removed
+    if there[1] and redis.call('zcard', key) == #there + 1 then
+        redis.call('del', key)
+    elseif there[1] then
+        redis.call('zrem', key, unpack(there))
+    end
+    return #there
 end

@@ -3,7 +3,8 @@
 -- KEYS[i]  a key
 -- ARGV[i]  its token
 -- Returns  1 all released; else a text with an answer for each: '1' released, '0' the token does not have its permits there, '-'
---          another lock has the key, '!' no lock wrote it. A permit that has ended is there until somebody takes its slot.
+--          another lock has the key, '!' no lock wrote it, 'e' the server refused a command, and nothing was changed there. A permit
+--          that has ended is there until somebody takes its slot.
 
 -- As it often is: all of them are held by their tokens alone, so that two commands are enough.
 local ours = true
@@ -20,13 +21,23 @@ end
 
 -- Or with other holders: each token has one permit in a set. Returns whether it did.
 local function release_from_set(key, token)
-    if not string.find(token, '^permit:%d+%*1:') or redis.pcall('zrem', key, token) ~= 1 then
+    if not string.find(token, '^permit:%d+%*1:') or type(redis.pcall('zscore', key, token)) ~= 'string' then
         return false
     end
-    if redis.call('zcard', key) == 1 then
+    if redis.call('zcard', key) == 2 then
         redis.call('del', key)
+    else
+        redis.call('zrem', key, token)
     end
     return true
+end
+
+-- Calls a function for one key. Of several keys, one that cannot be released does not keep the others from it.
+local function attempt(what, key, token)
+    if #KEYS == 1 then
+        return true, what(key, token)
+    end
+    return pcall(what, key, token)
 end
 
 local answers, others = {}, {}
@@ -35,10 +46,16 @@ for i, key in ipairs(KEYS) do
     if ours and not deleted[key] then  -- it was, just now; and the key is there twice
         deleted[key] = true
         answers[i] = '1'
-    elseif not values[i] and release_from_set(key, ARGV[i]) then
-        answers[i] = '1'
     else
-        others[#others + 1] = i
+        local done, released = true, false
+        if not values[i] then
+            done, released = attempt(release_from_set, key, ARGV[i])
+        end
+        if not done or released then
+            answers[i] = done and '1' or 'e'
+        else
+            others[#others + 1] = i
+        end
     end
 end
 if #others == 0 then
@@ -64,6 +81,7 @@ local function release(key, token)
 end
 
 for _, i in ipairs(others) do
-    answers[i] = release(KEYS[i], ARGV[i])
+    local done, answer = attempt(release, KEYS[i], ARGV[i])
+    answers[i] = done and answer or 'e'
 end
 return table.concat(answers)

@@ -13,7 +13,7 @@ local key = KEYS[1]
 local life = tonumber(ARGV[1])
 local mark = 'writer:' .. ARGV[2]
 
-local value = redis.pcall('get', key)
+local value = look('get', key)
 if value == false then
     return 1
 end
@@ -22,7 +22,14 @@ if type(value) == 'string' then
     if not is_reader(value) or left < 0 then
         return 1
     end
-    return life > 0 and make_set(key, ARGV[3], value, left, mark, life, -1) or 0
+    local failed = life > 0 and make_set(key, ARGV[3], value, left, mark, life, -1)
+    if failed then
+        return failed
+    end
+    if life > 0 then
+        redis.call('rename', ARGV[3], key)
+    end
+    return 0
 end
 local set = read_set(key)
 if not set then
@@ -33,7 +40,7 @@ if set.readers <= set.now then
     return 1
 end
 if life > 0 then
-    put(key, set, mark, set.now + life, -1)
-    tidy(key, set)
+    prepare(key, set, mark, set.now + life)
+    put(key, set, mark, -(set.now + life))
 end
 return 0

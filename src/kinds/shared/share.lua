@@ -17,7 +17,7 @@
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
 -- The key must be free, or have readers and no waiting writer.
-local value = redis.pcall('get', key)
+local value = look('get', key)
 local left = redis.call('pttl', key)
 local set
 if type(value) == 'table' then  -- an error: a key of another type
@@ -33,26 +33,37 @@ elseif value and value ~= token and (not is_reader(value) or left < 0) then
 end
 local is_first = value == false or set and set.readers <= set.now
 
-local counter
+-- All that can be refused comes before the first write that stays.
+local counter, is_counted
 if KEYS[2] then
-    counter = move_on(KEYS[2], tonumber(ARGV[4]), ARGV[5], false)
+    counter, is_counted = next_count(KEYS[2], tonumber(ARGV[4]), false)
     if counter == nil then
         return cannot_go_on()
     end
+    try_count(KEYS[2], is_counted)
 end
-
-if is_first then
-    redis.call('set', key, token, 'px', ttl)
-elseif value == token then
-    redis.call('pexpire', key, math.max(ttl, left))
-elseif set then
-    -- A share that is taken again is not shortened.
-    put(key, set, token, math.max(set.now + ttl, share_of(key, token, set) or 0), 1)
-    tidy(key, set)
-else
+local joins = not is_first and value ~= token
+local ends
+if joins and set then
+    ends = math.max(set.now + ttl, share_of(key, token, set) or 0)  -- a share that is taken again is not shortened
+    prepare(key, set, token, ends)
+elseif joins then
     local failed = make_set(key, ARGV[3], value, left, token, ttl, 1)
     if failed then
         return failed
     end
+elseif not is_first then
+    redis.call('pexpire', key, math.max(ttl, left))
+end
+
+if counter then
+    keep_count(KEYS[2], counter, ARGV[5])
+end
+if is_first then
+    redis.call('set', key, token, 'px', ttl)
+elseif joins and set then
+    put(key, set, token, ends)
+elseif joins then
+    redis.call('rename', ARGV[3], key)
 end
 return counter or redis.status_reply('OK')

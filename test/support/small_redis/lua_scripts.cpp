@@ -13,7 +13,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -305,7 +308,81 @@ private:
     }
 };
 
+/// The memory of an interpreter. Scripts make and drop many small objects, so these are kept by their sizes. Large ones are the
+/// system's.
+class small_objects {
+public:
+    /// As `lua_Alloc`.
+    static void* change(void* self, void* old, std::size_t old_size, std::size_t size) {
+        return static_cast<small_objects*>(self)->change(old, old_size, size);
+    }
+
+private:
+    static constexpr std::size_t step = 16;
+    static constexpr std::size_t largest = 512;
+    static constexpr std::size_t block = std::size_t{64} * 1024;
+
+    void* change(void* old, std::size_t old_size, std::size_t size) {
+        if (old == nullptr) {
+            old_size = 0;
+        }
+        if (old_size > largest && size > largest) {
+            return std::realloc(old, size);
+        }
+        if (old_size != 0 && size != 0 && class_of(old_size) == class_of(size)) {
+            return old;
+        }
+        void* const result = size != 0 ? take(size) : nullptr;
+        if (old_size != 0 && (result != nullptr || size == 0)) {
+            if (result != nullptr) {
+                std::memcpy(result, old, std::min(old_size, size));
+            }
+            give_back(old, old_size);
+        }
+        return result;
+    }
+
+    static std::size_t class_of(std::size_t size) {
+        return size > largest ? largest / step : (size - 1) / step;
+    }
+
+    void* take(std::size_t size) {
+        if (size > largest) {
+            return std::malloc(size);
+        }
+        void*& first = free_[class_of(size)];
+        if (first == nullptr) {
+            const std::size_t each = (class_of(size) + 1) * step;
+            char* const made =
+                blocks_.emplace_back(std::make_unique_for_overwrite<char[]>(block)).get();
+            for (std::size_t at = 0; at + each <= block; at += each) {
+                give_back(made + at, size);
+            }
+        }
+        void* const result = first;
+        std::memcpy(&first, result, sizeof first);
+        return result;
+    }
+
+    void give_back(void* one, std::size_t size) {
+        if (size > largest) {
+            std::free(one);
+            return;
+        }
+        void*& first = free_[class_of(size)];
+        std::memcpy(one, &first, sizeof first);
+        first = one;
+    }
+
+    std::array<void*, largest / step> free_{};  // of each size: the first of a list
+    std::vector<std::unique_ptr<char[]>> blocks_;
+};
+
 }  // namespace
+
+struct lua_scripts::memory {
+    small_objects objects;
+};
 
 std::string sha1_hex(std::string_view text) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -325,7 +402,9 @@ lua_scripts& lua_scripts::of_this_thread() {
     return result;
 }
 
-lua_scripts::lua_scripts() : lua_(luaL_newstate()) {
+lua_scripts::lua_scripts()
+    : memory_(std::make_unique<memory>()),
+      lua_(lua_newstate(small_objects::change, &memory_->objects)) {
     if (lua_ == nullptr) {
         throw std::bad_alloc();
     }

@@ -56,6 +56,9 @@ private:
     void set_global(const char* name, words values);
     void write_failure(const script& which, execution& e);
 
+    struct memory;
+
+    std::unique_ptr<memory> memory_;
     lua_State* lua_;
     int environment_ = 0;  // references
     int globals_ = 0;

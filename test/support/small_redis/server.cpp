@@ -359,6 +359,10 @@ void server::add_script(std::string_view digest, std::shared_ptr<const std::stri
     }
 }
 
+void server::add_scripts_of(const server& other) {
+    scripts_.insert(other.scripts_.begin(), other.scripts_.end());
+}
+
 void server::remove_expired(std::string_view name) {
     keys_.erase(name);
     signal(name);

@@ -72,6 +72,8 @@ public:
     void restart();
     /// It knows no scripts any more.
     void forget_scripts() noexcept { scripts_.clear(); }
+    /// It knows all scripts that the other server knows, as well.
+    void add_scripts_of(const server& other);
     /// The keys that the last command changed, or `expire_due`, with repetitions.
     [[nodiscard]] std::span<const std::string> changed() const noexcept { return changed_; }
     /// How many changes there were.

@@ -175,6 +175,7 @@ BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {
     check_many(type::number, "1", {"granted", "granted", "granted"});
     check_many(type::bulk_string, "10-1",
                {"granted", "denied: nobody", "denied: another", "granted"});
+    check_many(type::bulk_string, "1e", {"granted", "failed: server error"});
     check_many(type::bulk_string, "1?", {"granted", unexpected});
     for (const std::string_view text : {"", "1", "111"}) {  // not two answers
         check_many(type::bulk_string, text, {unexpected, unexpected});

@@ -1,0 +1,65 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_SIMULATION_REQUEST_HPP
+#define COLOCK_TEST_SIMULATION_REQUEST_HPP
+
+#include "core/time.hpp"
+#include "instance/batch.hpp"
+#include "kinds/command.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+
+struct token_life;
+
+/// A command on its way. It may arrive when its sender is no more, so its words are its own.
+class request {
+public:
+    explicit request(const instance::submission& from)
+        : receiver(from.receiver),
+          tag(from.tag),
+          command(from.command),
+          words_(std::make_shared<const words>(
+              words{std::string(from.command.key), std::string(from.command.token),
+                    from.command.values != nullptr ? *from.command.values : std::string()})) {
+        command.key = words_->key;
+        command.token = words_->token;
+        command.values = from.command.values != nullptr ? &words_->values : nullptr;
+    }
+
+    [[nodiscard]] const std::string& key() const { return words_->key; }
+    [[nodiscard]] const std::string& token() const { return words_->token; }
+
+    instance::vote_receiver* receiver;
+    instance::command_tag tag;
+    kinds::command command;
+    token_life* life = nullptr;           // of a lease's command
+    std::uint64_t order = 0;              // among what the client has sent to that instance
+    core::time_point sent = core::never;  // never, if it was not
+    unsigned hops = 0;                    // how often a node has sent it on
+    bool was_sent = false;                // at least once, though perhaps it was not executed
+    // While its slot moves:
+    std::optional<std::size_t>
+        asks{};  // the node that is about to take the slot over, if that is to be asked
+    bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
+    bool is_partly_done = false;
+    std::vector<kinds::command> rest{};  // and then, if it is granted
+
+private:
+    struct words {
+        std::string key;
+        std::string token;
+        std::string values;
+    };
+    std::shared_ptr<const words> words_;
+};
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,173 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Servers that refuse what they have executed before.
+
+#include "simulation/scenario_themes.hpp"
+
+#include "kinds/semaphore/semaphore.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+constexpr std::size_t servers = 3;
+constexpr duration for_long = 3s;
+
+/// A mutex, a writer, a reader, or a permit.
+spec lock_of(stage& s, int take) {
+    spec& mutex = s.lock();
+    spec& writers = s.writers_lock();
+    writers.policy.attempts = 1;
+    spec& permits = s.lock();
+    permits.policy.set_kind(kinds::semaphore(2, 1));
+    return take == 0 ? mutex : take == 1 ? writers : take == 2 ? readers_side_of(writers) : permits;
+}
+
+/// The scripts are lost while a lease is held. It is renewed and released all the same.
+void lost_scripts(stage& s, int take) {
+    taking& a = s.acquire(0, lock_of(s, take));
+    s.run_to(50ms);
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).lose_scripts();
+    }
+    s.run_to(250ms);
+    s.expect(a.held() && s.count(fault::sent_again) != 0, "the lease has been renewed in full");
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).lose_scripts();
+    }
+    s.release(a);
+    s.run_to(260ms);
+    s.expect(s.keys() == 0 || take == 3, "the lock has been released");
+}
+
+/// Servers without memory renew and release what they have, and grant nothing.
+void no_memory(stage& s, int take) {
+    taking& a = s.acquire(0, lock_of(s, take));
+    s.run_to(50ms);
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).run_out_of_memory(500ms);
+    }
+    s.run_to(400ms);
+    s.expect(a.held(), "the lease has been renewed");
+    s.release(a);
+    s.run_to(420ms);
+    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a),
+             "the lock has been released");
+    taking& b = s.acquire(1, lock_of(s, take));
+    s.run_to(500ms);
+    s.expect(b.told && !b.granted(), "nothing is granted without memory");
+    s.run_to(600ms);
+    taking& c = s.acquire(1, lock_of(s, take));
+    s.run_to(620ms);
+    s.expect(c.held(), "the lock is granted with memory");
+    s.release(c);
+}
+
+/// One reader of two holds a share. Servers refuse a command while a third one comes. It leaves nothing, with a fence or without.
+void refused_share(stage& s, int take) {
+    static const std::vector<std::string> commands = {"zadd", "zremrangebyscore", "pexpire",
+                                                      "zscore"};
+    spec& writers = s.writers_lock();
+    writers.policy.attempts = 1;
+    writers.policy.lease.value_per_holder = take % 2 == 1;
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(30ms);
+    s.expect(a.held() && b.held(), "both readers hold the lock");
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).refuse(commands[static_cast<std::size_t>(take / 2)], 20ms);
+    }
+    taking& c = s.acquire(2, readers);
+    s.run_to(49ms);
+    s.expect(c.told && !c.granted(), "the third reader is refused");
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.expect(!s.has_key(i, c), "a server has no share of the third reader");
+    }
+    s.run_to(70ms);
+    s.release(a);
+    s.release(b);
+    s.run_to(80ms);
+    s.expect(s.keys() == 0, "all shares have been released");
+}
+
+/// A stranger has a name that a second reader needs. It is left alone, and the reader is refused.
+void taken_place(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.attempts = 1;
+    writers.policy.lease.value_per_holder = take == 1;
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).take_name("{" + stage::key + "}:colock:readers", 100ms);
+    }
+    taking& b = s.acquire(1, readers);
+    s.run_to(50ms);
+    s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
+    s.run_to(120ms);
+    taking& c = s.acquire(1, readers);
+    s.run_to(150ms);
+    s.expect(a.held() && c.held(), "both readers hold the lock");
+    s.release(a);
+    s.release(c);
+}
+
+/// A server becomes a replica while its clients are connected. It grants nothing, and its clients end the connection.
+void replica_without_notice(stage& s, int) {
+    taking& a = s.acquire(0, s.lock());
+    s.run_to(50ms);
+    s.instance(0).become_replica(200ms);
+    s.run_to(150ms);
+    s.expect(a.held() && s.has_key(0, a), "the lease is renewed by the other servers");
+    s.run_to(240ms);
+    s.expect(!s.user(0).to(0).ready(), "the client does not use the replica");
+    s.run_to(400ms);
+    s.expect(a.held() && s.user(0).to(0).ready(), "the client uses the server as a master again");
+    s.release(a);
+    s.run_to(410ms);
+    s.expect(s.keys() == 0, "the lock has been released everywhere");
+}
+
+}  // namespace
+
+std::vector<scenario> refusal_scenarios() {
+    return {
+        {"fault_26_sim_lost_scripts",
+         "the servers lose their scripts while a lease is held",
+         {},
+         4,
+         lost_scripts,
+         {"lost_script_is_an_error"}},
+        {"fault_82_sim_no_memory",
+         "the servers have no memory while a lease is held",
+         {servers, 2},
+         4,
+         no_memory,
+         {"renewal_needs_memory"}},
+        {"fault_81_sim_refused_share",
+         "the servers refuse a command that a further reader needs",
+         {servers, 3},
+         8,
+         refused_share,
+         {"share_without_a_try", "counter_before_the_checks"}},
+        {"fault_34_sim_taken_place",
+         "a stranger has the name at which a set of readers is made",
+         {servers, 2},
+         2,
+         taken_place,
+         {"foreign_place_is_overwritten", "counter_before_the_checks"}},
+        {"fault_27_sim_replica_without_notice",
+         "a server becomes a replica and keeps its connections",
+         {},
+         1,
+         replica_without_notice,
+         {"replica_is_used_on"}},
+    };
+}
+
+}  // namespace colock::simulation

@@ -1,0 +1,62 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_SIMULATION_STORED_KEY_HPP
+#define COLOCK_TEST_SIMULATION_STORED_KEY_HPP
+
+#include "simulation/permit.hpp"
+
+#include "support/small_redis/keyspace.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+// What the key of a lock holds at a server, read apart from the library.
+
+namespace colock::simulation {
+
+using small_redis::wall_milliseconds;
+
+/// A token that holds a key: the only one, or one of the readers, or of those that have permits.
+struct stored_holder {
+    std::string_view token;
+    wall_milliseconds expires = 0;
+    slot_set slots = 0;  ///< of a semaphore
+};
+
+/// Of a client of which a writer waits.
+struct stored_mark {
+    std::uint64_t client = 0;
+    wall_milliseconds expires = 0;
+};
+
+/// The views are valid as long as the keyspace has this key, or a copy of the keyspace does.
+struct stored_key {
+    bool exists = false;
+    bool is_foreign = false;  ///< no lock wrote it
+    wall_milliseconds expires = 0;
+    std::uint32_t limit = 0;               ///< of a semaphore; 0 if another lock has it
+    std::vector<stored_holder> holders{};  ///< those whose time is not over
+    std::vector<stored_mark> marks{};      ///< those that count
+
+    /// Null if that token holds nothing.
+    [[nodiscard]] const stored_holder* find(std::string_view token) const;
+    /// Whether it holds the key, be it as the writer that a reader has been.
+    [[nodiscard]] bool is_held_by(std::string_view token) const;
+    /// The slots of all holders but that one.
+    [[nodiscard]] slot_set taken(std::string_view but = {}) const;
+    /// When that client's mark ends, or the last mark; the least number if there is none.
+    [[nodiscard]] wall_milliseconds mark_of(std::uint64_t client) const;
+    [[nodiscard]] wall_milliseconds marked_until() const;
+};
+
+/// How long a mark may live. One that would live longer is from before the server's clock was set back.
+inline constexpr wall_milliseconds longest_mark = 1000;
+
+/// The key at that time of the server's wall clock.
+stored_key read_key(const small_redis::keyspace& keys, std::string_view name,
+                    wall_milliseconds now);
+
+}  // namespace colock::simulation
+
+#endif

@@ -19,6 +19,7 @@ if value == token then
     return 1
 end
 
+--@include look.lua
 --@include lock_key.lua
 
 value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right

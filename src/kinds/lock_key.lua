@@ -5,15 +5,6 @@
 -- so marks come first and readers last. The key expires when its longest member ends, so the clock shows that end less the
 -- key's PTTL. A ttl moves with its key. The clock therefore goes on when the key moves to a server whose time is another.
 
--- As PCALL, for a key that may have another type. Any other error is raised: nothing counts as missing because a command was refused.
-local function look(...)
-    local reply = redis.pcall(...)
-    if type(reply) == 'table' and reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true) then
-        return redis.call(...)
-    end
-    return reply
-end
-
 -- A token, as `runtime::token` draws it, has 40 hexadecimal digits. Behind them there may be '@' and a label, which is a word of up to
 -- 64 printable characters. Returns that, or '' if there is no label; nil if such digits do not begin at `first`.
 local function label_at(token, first)

@@ -5,6 +5,7 @@
 -- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing. '@<label> <PTTL>' likewise, if the holder's token has a label.
 --          'holds <type> <PTTL>' no lock wrote the key
 
+--@include look.lua
 --@include lock_key.lua
 
 local key = KEYS[1]

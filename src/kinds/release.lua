@@ -12,6 +12,7 @@ if value == ARGV[1] then
     return 1
 end
 
+--@include look.lua
 --@include lock_key.lua
 --@include release_key.lua
 

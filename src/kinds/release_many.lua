@@ -17,6 +17,7 @@ if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
 end
 
+--@include look.lua
 --@include lock_key.lua
 --@include release_key.lua
 

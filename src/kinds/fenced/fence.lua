@@ -10,6 +10,7 @@
 -- Returns  the counter; 0 there is no such key; -1 another token holds it; '@<label>' likewise, if that token has a label;
 --          'holds <type>' no lock wrote it
 
+--@include ../look.lua
 --@include ../lock_key.lua
 
 local function holds(key, token, value)

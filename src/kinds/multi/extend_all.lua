@@ -22,11 +22,12 @@ if all then
     return 1
 end
 
+--@include ../look.lua
 --@include ../lock_key.lua
 --@include names.lua
 
 for i, key in ipairs(KEYS) do
-    local value = redis.pcall('get', key)
+    local value = look('get', key)
     if value ~= false and value ~= token then
         return denied_at(i, held_by_another(key, value))
     end

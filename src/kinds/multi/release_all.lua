@@ -20,12 +20,14 @@ if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
 end
 
+--@include ../look.lua
+
 local answers = {}
 at = 0
 for i = 1, #ARGV, 2 do
     local answer = '1'
     for j = at + 1, at + ARGV[i + 1] do
-        local value = redis.pcall('get', KEYS[j])
+        local value = look('get', KEYS[j])
         if value == ARGV[i] then
             redis.call('del', KEYS[j])
         elseif value ~= false then

@@ -16,16 +16,19 @@ if redis.pcall('exists', unpack(KEYS)) == 0 then
     return 1
 end
 
+--@include ../look.lua
 --@include ../lock_key.lua
 --@include names.lua
 
+local lives = {}
 for i, key in ipairs(KEYS) do
-    local value = redis.pcall('get', key)
+    local value = look('get', key)
     if value ~= false and not (heals and value == token) then
         return denied_at(i, held_by_another(key, value))
     end
+    lives[i] = value and math.max(ttl, redis.call('pttl', key)) or ttl
 end
-for _, key in ipairs(KEYS) do
-    redis.call('set', key, token, 'px', math.max(ttl, redis.call('pttl', key)))
+for i, key in ipairs(KEYS) do
+    redis.call('set', key, token, 'px', lives[i])
 end
 return 1

@@ -5,14 +5,7 @@
 -- ARGV[1]  our number
 -- Returns  how many clients are left in the queue
 
--- As PCALL, for a key that may have another type. Any other error is raised.
-local function look(...)
-    local reply = redis.pcall(...)
-    if type(reply) == 'table' and not string.find(reply.err, 'WRONGTYPE', 1, true) then
-        return redis.call(...)
-    end
-    return reply
-end
+--@include ../look.lua
 
 local own = 'ticket:' .. ARGV[1]
 local is_queue = true

@@ -26,6 +26,7 @@ if type(score) == 'string' then
     end
 end
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include permits.lua
 

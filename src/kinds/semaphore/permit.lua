@@ -40,6 +40,7 @@ if left and left >= ttl and not redis.call('zscore', key, token) then
     end
 end
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include permits.lua
 

@@ -62,6 +62,7 @@ if #others == 0 then
     return #KEYS == 1 and 1 or table.concat(answers)
 end
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include permits.lua
 

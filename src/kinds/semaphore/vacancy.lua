@@ -5,6 +5,7 @@
 -- Returns  as PTTL: -2 now; else after how many milliseconds, if nobody renews a permit; -1 never: a key without ttl. Of a key that
 --          another lock has: 'of <lock> <PTTL>', 'holds <type> <PTTL>'
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include permits.lua
 

@@ -7,6 +7,7 @@
 -- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
+--@include ../look.lua
 --@include ../lock_key.lua
 
 local key = KEYS[1]

@@ -11,6 +11,7 @@
 -- Returns  OK, or if it is fenced the counter; -1 another token holds it; '@<label>' likewise, if that token has a label;
 --          -2 a writer waits; 'holds <type>' no lock wrote it
 
+--@include ../look.lua
 --@include ../lock_key.lua
 --@include ../fenced/fence_counter.lua
 

@@ -4,6 +4,7 @@
 -- ARGV[1]  the number of its client
 -- Returns  1 there was a mark of it; 0 there was none
 
+--@include ../look.lua
 --@include ../lock_key.lua
 
 local set = read_set(KEYS[1])

@@ -4,6 +4,7 @@
 -- Returns  '<version>', or '<version> <value>'; the version is 0 if there is no key. 'of <lock>' a lock has the key; 'holds <type>' or
 --          -1 something else has it
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include record.lua
 

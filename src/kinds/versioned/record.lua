@@ -13,10 +13,9 @@ local week = 604800000
 
 -- Reads all but the value. Returns nil and the answer about the key if that is no record.
 local function read_record(key)
-    local fields = redis.pcall('hmget', key, 'v', 'e', 'w')
+    local fields = look('hmget', key, 'v', 'e', 'w')
     if fields.err then
-        local is_other_type = string.find(fields.err, 'WRONGTYPE', 1, true)
-        return nil, is_other_type and written_by_another(key, redis.pcall('get', key)) or fields
+        return nil, written_by_another(key, look('get', key))
     end
     local left = redis.call('pttl', key)
     if left == -2 then

@@ -8,6 +8,7 @@
 -- Returns  the version that the write has made. 'r <record>' it was not carried out and never will be. 'u <record>' it was not
 --          carried out now, and nobody knows of an earlier copy. <record> is as read.lua tells. Otherwise as read.lua
 
+--@include ../look.lua
 --@include ../other_lock.lua
 --@include record.lua
 
@@ -51,32 +52,21 @@ end
 
 -- Has the key live for as long as the new record needs.
 local function set_life()
-    if not value then
-        return redis.pcall('pexpire', key, week)
-    elseif ttl ~= 0 then
-        return redis.pcall('pexpire', key, ttl + week)
+    local life = not value and week or ttl ~= 0 and ttl + week
+    if life then
+        redis.call('pexpire', key, life)
+    elseif record.left >= 0 then
+        redis.call('persist', key)
     end
-    return record.left >= 0 and redis.pcall('persist', key)
 end
 
-local function is_error(result)
-    return type(result) == 'table' and result.err
-end
-
+-- What can be refused comes before the first write that stays: HSET with what is there already, and PEXPIRE where there is no key.
 if record.text then
-    -- This changes nothing, but is refused if the server is short of memory. Then nothing is done.
     redis.call('hset', key, 'v', record.text)
-    local result = set_life()
-    if is_error(result) then
-        return result
-    end
 end
+set_life()
 redis.call('hset', key, 'v', text_of(version), 'd', value or '', 'e', value and '0' or '1', 'w', kept)
 if not record.text then
-    local result = set_life()
-    if is_error(result) then
-        redis.call('del', key)
-        return result
-    end
+    set_life()
 end
 return version

@@ -149,6 +149,7 @@ versioned::versioned(client& client, std::string_view resource, versioned_option
     spec->ttl = options.ttl;
     spec->retry = {options.retry.initial, options.retry.maximum};
     spec->unavailable_timeout = options.unavailable_timeout;
+    spec->longest_in_reply = longest_reply - around_value;
     spec_ = std::move(spec);
 }
 

@@ -67,7 +67,7 @@ struct command {
     /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
     /// Of a write: the new value of the record, or null to erase it.
     const std::string* values = nullptr;
-    /// Identifies a waiting client: the number of its announcement, or of its ticket in the remote queue.
+    /// Of a waiting client: the number of its announcement or ticket. For a record: the longest value of a reply in bytes; 0: any.
     std::uint64_t ticket = 0;
 };
 

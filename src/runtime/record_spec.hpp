@@ -25,6 +25,8 @@ struct record_spec {
     core::milliseconds ttl{0};  ///< of a value; 0: it does not end by itself
     core::backoff retry;
     core::duration unavailable_timeout{};
+    std::size_t longest_in_reply = std::size_t{64}
+                                   << 20U;  ///< a longer value would end the connection
 
     [[nodiscard]] std::string_view resource() const noexcept {
         return std::string_view(key).substr(prefix_size);

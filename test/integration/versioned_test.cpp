@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
             // Another program writes just before.
             const std::string from = std::to_string(now.version);
             instances[0].command({"EVALSHA", std::string(kinds::scripts::write.digest), "1", "x",
-                                  "ab" + std::to_string(calls), from, "0", "theirs"});
+                                  "ab" + std::to_string(calls), from, "0", "9", "theirs"});
             return std::string("ours");
         };
         try {
@@ -270,6 +270,46 @@ BOOST_AUTO_TEST_CASE(large_values_pass_in_both_directions) {
         }(),
         2min);
     instances.flush();
+}
+
+/// Another program writes a value that does not fit into a reply for this client.
+BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_a_client_leaves_it_connected) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        config configuration = instances.config();
+        configuration.max_reply_size = std::size_t{1} << 17U;
+        client small(executor, configuration);
+        client large(executor, instances.config());
+        co_await all_ready(small);
+        versioned_options options;
+        options.unavailable_timeout = 1s;
+        options.retry = {2s, 2s, 0};  // so the last vote is the refusal
+        const versioned of_large(large, "x", persistent);
+        static_cast<void>(co_await of_large.compare_exchange(0, std::string(200'000, 'x')));
+        options.longest_value = 1000;
+        const versioned of_small(small, "x", options);
+        const auto connections = [&] {
+            const std::string info = instances[0].command({"INFO", "stats"}).value();
+            const std::string field = "total_connections_received:";
+            return std::stoi(info.substr(info.find(field) + field.size()));
+        };
+        const int before = connections();
+        const error of_read = co_await failure_of([&](auto token) { return of_small.read(token); });
+        const error of_write = co_await failure_of(
+            [&](auto token) { return of_small.compare_exchange(0, "y", token); });
+        BOOST_TEST((of_read == errc::no_quorum), of_read.message());
+        BOOST_TEST((of_write == errc::no_quorum), of_write.message());
+        BOOST_TEST(contains(of_write, "the write was not carried out"), of_write.message());
+        for (const error& e : {of_read, of_write}) {
+            BOOST_TEST(contains(e, "the value has 200000 bytes, which exceeds what this client "
+                                   "takes (131008 bytes). Raise its max_reply_size"),
+                       e.message());
+        }
+        BOOST_TEST(connections() - before <= 1);  // that of the question itself
+        BOOST_TEST((co_await of_large.read()).value.value().size() == 200'000U);
+        co_await small.close();
+        co_await large.close();
+    }());
 }
 
 /// The error names what has the key, and what was to be there.
@@ -621,6 +661,58 @@ BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
             BOOST_TEST((after.version == before.version || after.value == std::to_string(i)));
             BOOST_TEST((one.failed || after.value == std::to_string(i)));
         }
+        co_await locks.close();
+    }());
+}
+
+/// An update that is cancelled has counted once or not at all, also between its operations and while it waits.
+BOOST_AUTO_TEST_CASE(updates_may_be_cancelled_at_any_moment) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        co_await all_ready(locks);
+        const versioned likes(locks, "likes", persistent);
+        bool stops = false;
+        int others = 0;
+        const auto other = co_await start(
+            [](const versioned& of, const bool& stop, int& count) -> asio::awaitable<void> {
+                while (!stop) {
+                    co_await of.update(add_one);
+                    ++count;
+                }
+            }(likes, stops, others));
+        int sure = 0;
+        int in_doubt = 0;
+        for (int i = 0; i != 60; ++i) {
+            asio::cancellation_signal signal;
+            bool done = false;
+            std::exception_ptr thrown;
+            likes.update(add_one, asio::bind_cancellation_slot(
+                                      signal.slot(), [&](std::exception_ptr e, versioned_state) {
+                                          thrown = std::move(e);
+                                          done = true;
+                                      }));
+            for (int turn = 0; turn != i; ++turn) {
+                co_await asio::post(asio::deferred);
+            }
+            signal.emit(asio::cancellation_type::total);
+            co_await async_wait_until([&] { return done; });
+            if (!thrown) {
+                ++sure;
+                continue;
+            }
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const lock_error& e) {
+                BOOST_TEST((e.code() == asio::error::operation_aborted), e.what());
+                in_doubt += std::string(e.what()).find("may have been") != std::string::npos;
+            }
+        }
+        stops = true;
+        co_await async_wait_until([&] { return other->done && idle(locks); });
+        BOOST_TEST((other->thrown == nullptr));
+        const int total = std::stoi((co_await likes.read()).value.value());
+        BOOST_TEST((total >= sure + others && total <= sure + others + in_doubt), total);
         co_await locks.close();
     }());
 }

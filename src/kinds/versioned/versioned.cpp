@@ -218,8 +218,10 @@ public:
 
     void encode(const kinds::command& command, const capabilities& /*server*/, script_form form,
                 resp::command_writer& to) const override {
+        const std::uint64_t limit = command.ticket != 0 ? command.ticket : core::value_limit;
+        const number longest(static_cast<long long>(limit));
         if (command.step == step::read) {
-            write_script(scripts::read, form, to, {command.key});
+            write_script(scripts::read, form, to, {command.key}, longest.text());
             return;
         }
         assert(command.step == step::write);
@@ -227,10 +229,10 @@ public:
         const number ttl(command.ttl.count());
         if (command.values == nullptr) {
             write_script(scripts::write, form, to, {command.key}, command.token, expected.text(),
-                         ttl.text());
+                         ttl.text(), longest.text());
         } else {
             write_script(scripts::write, form, to, {command.key}, command.token, expected.text(),
-                         ttl.text(), std::string_view(*command.values));
+                         ttl.text(), longest.text(), std::string_view(*command.values));
         }
     }
 

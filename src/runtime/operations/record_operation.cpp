@@ -148,6 +148,7 @@ void record_operation::send() {
         spec_->unavailable_timeout == core::duration::zero() ? core::never : machine_.deadline());
     command.kind = spec_->kind;
     command.key = spec_->key;
+    command.ticket = spec_->longest_in_reply;
     if (!request_.writes) {
         command.step = core::step::read;
         return;

@@ -163,8 +163,9 @@ public:
     /// Reads the value and its version in one round trip.
     ///
     /// - Handler signature: `void(colock::error, colock::versioned_state)`.
-    /// - Errors: `no_quorum` if the server did not answer within `unavailable_timeout`. `wrong_kind` if
-    ///   something else has the name. `operation_aborted`, `client_closed`, `forked`.
+    /// - Errors: `no_quorum` if the server did not answer within `unavailable_timeout`, or has refused until
+    ///   then. It refuses a value that exceeds `config::max_reply_size`. `wrong_kind` if something else has the
+    ///   name. `operation_aborted`, `client_closed`, `forked`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto read(CompletionToken&& token = {}) const {
         return read_after(0, std::forward<CompletionToken>(token));
@@ -265,6 +266,7 @@ private:
 
     void check(std::uint64_t version, const std::string* value) const;
     [[nodiscard]] error contended_after(std::size_t refused) const;
+    [[nodiscard]] error cancelled() const;
 
     static executor_type executor_of(const shared_spec& spec) noexcept;
     static void start_read(shared_spec spec, std::size_t tries,
@@ -311,6 +313,8 @@ public:
             self.complete(nullptr, std::move(outcome.current));
         } else if (++refused_ == attempts) {
             fail(self, versioned_.contended_after(refused_));
+        } else if (is_cancelled(self)) {
+            fail(self, versioned_.cancelled());
         } else if (refused_ == 1) {
             write(self, std::move(outcome.current));
         } else {
@@ -320,6 +324,12 @@ public:
     }
 
 private:
+    /// A cancellation that came between two operations has reached neither.
+    template <typename Self>
+    static bool is_cancelled(const Self& self) {
+        return self.cancelled() != boost::asio::cancellation_type::none;
+    }
+
     template <typename Self>
     void fail(Self& self, const error& why) {
         self.complete(std::make_exception_ptr(lock_error(why)), versioned_state());
@@ -342,8 +352,8 @@ private:
             self.complete(nullptr, std::move(now));
             return;
         }
-        if (self.cancelled() != boost::asio::cancellation_type::none) {
-            fail(self, error(boost::asio::error::operation_aborted));
+        if (is_cancelled(self)) {
+            fail(self, versioned_.cancelled());
             return;
         }
         const versioned what = versioned_;

@@ -184,6 +184,11 @@ error versioned::contended_after(std::size_t refused) const {
                                  "(retry.attempts). Nothing was written"};
 }
 
+error versioned::cancelled() const {
+    return {boost::asio::error::operation_aborted,
+            "'" + std::string(resource()) + "': the update was given up. Nothing was written"};
+}
+
 void versioned::start_read(shared_spec spec, std::size_t tries, handler<versioned_state> handler) {
     start<read_call>(std::move(spec), {.tries = tries}, std::move(handler));
 }

@@ -250,9 +250,11 @@ BOOST_DATA_TEST_CASE(memory_and_servers_remember_the_same,
             std::mt19937 random(seed);
             std::size_t latest = 0;
             for (int i = 0; i != 300; ++i) {
-                const std::string id = "a" + std::to_string(random() % (i / 4 + 2));
                 const std::size_t back = random() % 3 == 0 ? random() % 24 : 0;
                 const std::size_t from = latest - std::min(latest, back);
+                // All copies of a write expect the same version.
+                const std::string id =
+                    "a" + std::to_string(random() % 3) + "b" + std::to_string(from);
                 const std::string value = std::to_string(random() % 3);
                 const milliseconds ttl = random() % 2 == 0 ? 0ms : 1h;
                 const unsigned what = random() % 8;

@@ -260,14 +260,15 @@ public:
         if (command.step == step::read) {
             return with_now(vote::granted());
         }
+        if (command.value == now.version) {
+            return key.write();
+        }
+        // Versions never recur. So a write that was carried out always finds another version.
         if (const std::uint64_t made = key.made(); made != 0) {
             return vote::granted(made);
         }
-        if (command.value != now.version) {
-            return with_now(denied_at(key.remembers_since(command.value) ? key_state::foreign
-                                                                         : key_state::unknown));
-        }
-        return key.write();
+        return with_now(denied_at(key.remembers_since(command.value) ? key_state::foreign
+                                                                     : key_state::unknown));
     }
 };
 

@@ -25,7 +25,7 @@ set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # What only src/kinds names: the lock kinds, and their scripts.
-set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi)([^a-z_]|$)")
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned)([^a-z_]|$)")
 
 # Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
 # here, each includes only those that it is made of.
@@ -36,6 +36,7 @@ set(kinds_below_multi "none")
 set(kinds_below_semaphore "none")
 set(kinds_below_fenced "exclusive")
 set(kinds_below_shared "exclusive|fenced")
+set(kinds_below_versioned "none")
 
 # In the runtime, what a file must not know, the first that matches its name. The mediator of a key knows its operations, leases
 # and ticket. These do not know each other, except that an operation makes its leases.
@@ -50,6 +51,7 @@ set(runtime_parts
     "key/=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/acquire_operation=asio_host|engine"
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
+    "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )
 

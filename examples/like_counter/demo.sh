@@ -20,6 +20,8 @@ must agree. All processes that the demo has started are stopped.
   --memory        use no Redis: one service process keeps locks and likes in its memory. There are no faults.
   --stale-writer  also start a third process, and stop it (SIGSTOP) just before it writes under its lock. When its lock has
                   expired, another process writes. Then the first resumes, and the data server must reject its write.
+  --store STORE   how the likes are kept. locked: under the locks (default). versioned: as one colock::versioned value for each
+                  author, without locks and lock servers. There are no faults, except the slots that move with --cluster.
   --no-lock       use no locks, to show how the totals drift apart. The exit code is 1 then.
   --serve         send no requests. The services run until Ctrl-C, for curl and a browser.
   --json FILE     write the result to FILE
@@ -43,6 +45,7 @@ memory=false
 locking=true
 serve=false
 stale_writer=false
+store=locked
 json=
 
 number_option() {   # NAME VALUE SMALLEST LARGEST
@@ -56,6 +59,12 @@ while (($# > 0)); do
         --seconds) option_value "$@"; number_option "$1" "$2" 1 3600; seconds=$((10#$2)); shift ;;
         --instances) option_value "$@"; number_option "$1" "$2" 1 25; instances=$((10#$2)); shift ;;
         --json) output_option "$@"; json=$2; shift ;;
+        --store)
+            option_value "$@"
+            [[ $2 =~ ^(locked|versioned)$ ]] || refuse "--store needs locked or versioned, not $2"
+            store=$2
+            shift
+            ;;
         --cluster) cluster=true ;;
         --memory) memory=true ;;
         --no-lock) locking=false ;;
@@ -68,6 +77,10 @@ done
 
 if $cluster && { $memory || [[ -n $instances ]]; }; then refuse "--cluster goes with neither --memory nor --instances"; fi
 instances=${instances:-5}
+if [[ $store == versioned ]]; then
+    if ! $locking; then refuse "--store versioned uses no locks anyway"; fi
+    locking=false
+fi
 if $stale_writer && { $memory || ! $locking; }; then refuse "--stale-writer needs locks on Redis"; fi
 
 readonly ttl_ms=2000   # of the locks
@@ -283,6 +296,7 @@ service_addresses=()
 
 lock_arguments() {
     local i
+    if [[ $store == versioned ]]; then printf '%s\n' --store versioned; return; fi
     if ! $locking; then printf '%s\n' --no-lock; return; fi
     if $cluster; then printf '%s\n' --lock "$(cluster_uri)"; return; fi
     for ((i = 1; i <= instances; ++i)); do

@@ -191,6 +191,7 @@ public:
 
 private:
     friend class detail::lock_handle;
+    friend class versioned;
 
     struct close_initiation {
         using executor_type = client::executor_type;

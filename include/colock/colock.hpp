@@ -18,6 +18,7 @@
 ///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names.
 ///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered
 ///   again by its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
+/// - `colock::versioned` is a value that is changed by optimistic locking, without a lock.
 /// - `colock::lease` is the ownership of a lock. `colock::adopt` goes on with one of another process.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -25,7 +26,8 @@
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock
-/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `reentrant_mutex`,
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `striped`,
+/// `reentrant_mutex`, `versioned`,
 /// `lease` and `with_lock`.
 
 #include <colock/adopt.hpp>
@@ -43,6 +45,7 @@
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
 #include <colock/striped.hpp>
+#include <colock/versioned.hpp>
 #include <colock/with_lock.hpp>
 
 #endif

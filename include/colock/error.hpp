@@ -54,6 +54,8 @@ enum class errc {
     wrong_kind = 14,
     /// The owner of this acquire holds the lock already, and would wait for itself: see `lock_owner`.
     would_deadlock = 15,
+    /// A write of a `versioned` value may have been carried out, or may be yet. Read the value to find out.
+    outcome_unknown = 16,
 };
 
 /// Groups of `errc` that a program treats in the same way.

@@ -46,6 +46,14 @@ struct counters {
     /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends
     /// this wait. The key is a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock.
     std::uint64_t keys_without_ttl = 0;
+    /// Reads of a `versioned` value.
+    std::uint64_t records_read = 0;
+    /// Writes of a `versioned` value, also erases, that were carried out.
+    std::uint64_t writes_applied = 0;
+    /// Those that were refused, because the value had another version.
+    std::uint64_t writes_refused = 0;
+    /// Those that ended with `errc::outcome_unknown`.
+    std::uint64_t writes_unknown = 0;
     /// Leases that are held now.
     std::uint64_t held = 0;
     /// Acquire operations that are running now.

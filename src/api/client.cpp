@@ -102,6 +102,7 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
     settings.quarantines = quarantines_of(c);
+    settings.max_reply_size = c.max_reply_size;
     settings.label = expand_label("label", c.label);
     return asio_host::make(
         std::move(executor), c.thread_safe, settings,
@@ -249,6 +250,10 @@ counters client::counters() const {
     result.handed_off = s.handed_off;
     result.lost = s.lost;
     result.keys_without_ttl = s.keys_without_ttl;
+    result.records_read = s.records_read;
+    result.writes_applied = s.writes_applied;
+    result.writes_refused = s.writes_refused;
+    result.writes_unknown = s.writes_unknown;
     result.held = s.held;
     result.acquiring = s.acquiring;
     result.queued = s.queued;

@@ -43,6 +43,8 @@ public:
                 return "the name belongs to a lock of another kind";
             case errc::would_deadlock:
                 return "the owner holds the lock already, and would wait for itself";
+            case errc::outcome_unknown:
+                return "the write may have been carried out";
         }
         return "unknown colock error";
     }
@@ -66,6 +68,7 @@ public:
             case errc::limit_mismatch:
             case errc::wrong_kind:
             case errc::would_deadlock:
+            case errc::outcome_unknown:
                 break;
         }
         return {value, *this};

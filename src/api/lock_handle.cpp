@@ -22,11 +22,6 @@
 #include <utility>
 
 namespace colock::detail {
-namespace {
-
-constexpr std::size_t longest_resource = 65536;
-
-}  // namespace
 
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
@@ -146,18 +141,6 @@ std::string_view resource_of(const shared_spec& spec) noexcept {
 bool can_start(const shared_spec& spec) noexcept {
     const runtime::asio_host* const host = host_of(spec);
     return host != nullptr && !host->is_inherited();
-}
-
-void check_resource(std::string_view resource) {
-    if (resource.empty()) {
-        throw config_error("resource", "the name is empty. Name what the lock protects");
-    }
-    if (resource.size() > longest_resource) {
-        throw config_error("resource", "the name has " + std::to_string(resource.size()) +
-                                           " bytes, which exceeds the limit of " +
-                                           std::to_string(longest_resource) +
-                                           ". Use a shorter name");
-    }
 }
 
 }  // namespace

@@ -46,6 +46,21 @@ inline void check_at_most(std::string_view field, std::chrono::milliseconds valu
     }
 }
 
+inline constexpr std::size_t longest_resource = 65536;
+
+/// Throws `config_error` for a name that is empty or too long.
+inline void check_resource(std::string_view resource) {
+    if (resource.empty()) {
+        throw config_error("resource", "the name is empty. Name what the lock protects");
+    }
+    if (resource.size() > longest_resource) {
+        throw config_error("resource", "the name has " + std::to_string(resource.size()) +
+                                           " bytes, which exceeds the limit of " +
+                                           std::to_string(longest_resource) +
+                                           ". Use a shorter name");
+    }
+}
+
 /// The shortest ttl leaves something after drift, the longest is one that is meant.
 inline void check_ttl(std::string_view field, std::chrono::milliseconds ttl) {
     check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));

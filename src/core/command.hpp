@@ -27,6 +27,13 @@ enum class step : std::uint8_t {
     /// ticket before it, or 0.
     join,
     leave,  ///< leave the remote queue. The vote has the number of tickets that are left
+    /// Report the version and the value of a record. The grant has the version, and the value as its detail. It has no detail if the
+    /// record has no value.
+    read,
+    /// Give the record another value if its version is `value`. The token tells this write from all others. So a write that is sent
+    /// again is not carried out twice. The grant has the new version. A denial has the record's version and value, as `read`. Then
+    /// the key is `foreign` if this write was and is not carried out, and `unknown` if the instance cannot tell that of another copy.
+    write,
 };
 
 /// Values and tickets are smaller: what a double, and so a script in the server, can count without a gap.
@@ -58,14 +65,25 @@ struct command {
     /// What the lease has, or is to have, beside its keys: a fence, or the number of a permit. 0: none, or any.
     std::uint64_t value = 0;
     /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
+    /// Of a write: the new value of the record, or null to erase it.
     const std::string* values = nullptr;
-    /// Identifies a waiting client: the number of its announcement, or of its ticket in the remote queue.
+    /// Of a waiting client: the number of its announcement or ticket. For a record: the longest value of a reply in bytes; 0: any.
     std::uint64_t ticket = 0;
 };
 
 /// Whether it can make the token a holder of the key.
 constexpr bool takes_key(const command& c) noexcept {
     return c.step == step::acquire && c.part == 0;
+}
+
+/// Whether it works on a record: a value with a version.
+constexpr bool is_of_record(step s) noexcept {
+    return s == step::read || s == step::write;
+}
+
+/// Whether its grant has to be on replicas, if the instance waits for them. An error does not always say whether it was executed.
+constexpr bool must_last(const command& c) noexcept {
+    return takes_key(c) || c.step == step::write;
 }
 
 /// Whether an instance that may have forgotten something must not do it: it could make a key that another lock has

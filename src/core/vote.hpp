@@ -82,7 +82,7 @@ struct vote {
     };
     /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, or the
     /// lock of an `other_kind`, else what the key holds if no lock wrote it. Of a grant that brings several values, all of them, as
-    /// `command::values`. Null if there is nothing to say.
+    /// `command::values`. Of a vote on a record: its value. Null if there is nothing to say.
     std::shared_ptr<const std::string> detail;
 
     static vote granted(std::uint64_t value = 0) noexcept {

@@ -90,6 +90,10 @@ local function held_by_another(key, value)
     if permits then
         return held_by('permit:' .. permits .. '*')
     end
+    local writes = redis.pcall('hget', key, 'w')
+    if type(writes) == 'string' and string.find(writes, '^ %x+:%d+:%d+') then
+        return redis.status_reply('of versioned_value')
+    end
     local kind = redis.pcall('type', key)
     return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1
 end

@@ -16,8 +16,9 @@ enum class needed_by : std::uint8_t {
     readers = 2,
     fencing = 4,  ///< kinds with fences
     semaphores = 8,
+    records = 16,
     sets = readers | semaphores,
-    all_but_plain = readers | fencing | semaphores,
+    all_but_plain = readers | fencing | semaphores | records,
 };
 
 /// Whether those include these.
@@ -49,6 +50,11 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"zcard", needed_by::semaphores, "'zcard',k"},
     {"zrangebyscore", needed_by::semaphores, "'zrangebyscore',k,1,0"},
     {"zremrangebyscore", needed_by::readers, "'zremrangebyscore',k,0,0"},
+    {"hmget", needed_by::records, "'hmget',k,''"},
+    {"hget", needed_by::records, "'hget',k,''"},
+    // An even number of arguments behind the key is needed, but looked at only after the rights.
+    {"hset", needed_by::records, "'hset',k,'','',''"},
+    {"persist", needed_by::records, "'persist',k"},
     {"exists", needed_by::no_lock},
     {"mget", needed_by::no_lock},
     {"type", needed_by::no_lock},

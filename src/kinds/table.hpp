@@ -27,7 +27,7 @@ using wall_time = std::chrono::microseconds;
 /// When a command is executed. The clocks are the caller's, so that a simulation can give each server its own.
 struct instant {
     core::time_point now{};
-    wall_time wall{};  ///< only for commands about fences
+    wall_time wall{};  ///< only for commands about fences, and for writes of records
 };
 
 /// A server's keys, in memory: values of any type, each with a name and a ttl. A lock kind uses the names that it uses on servers,

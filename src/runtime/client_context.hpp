@@ -18,9 +18,11 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
 #include "runtime/operations/acquire_operation.hpp"
+#include "runtime/operations/record_operation.hpp"
 
 #include <boost/intrusive/list.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,6 +46,7 @@ struct engine_settings {
     core::duration close_timeout{};
     quarantine_lengths quarantines;
     std::string label;  ///< of all tokens; empty for none
+    std::size_t max_reply_size = std::size_t{16} << 20U;
 };
 
 /// All of a client's, for its engine to tell them.
@@ -57,6 +60,7 @@ struct members {
     /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
     list<lease_driver> giving_back;
     list<ticket> tickets;
+    list<record_operation> records;  ///< running, or with a vote pending
     /// The queues of locks with several names, by each name but the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
     /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.

@@ -160,6 +160,16 @@ std::string describe_lease_round(std::string_view resource, const kinds::lock_ki
     return describe_round(resource, kind, votes, instances, "confirmed", "", {});
 }
 
+std::string describe_request(std::string_view resource, const kinds::lock_kind& kind,
+                             std::string_view what, const core::vote* why,
+                             const std::vector<instance::status>& instances) {
+    const auto words_of = [&](std::size_t i) {
+        return why != nullptr ? words_for(*why, kind, instances[i], "done")
+                              : words_for(instances[i], "no answer yet");
+    };
+    return describe(resource) + ": " + std::string(what) + list(instances, words_of);
+}
+
 std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances) {
     const auto words_of = [&](std::size_t i) { return words_for(instances[i], "connected"); };

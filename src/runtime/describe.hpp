@@ -35,6 +35,11 @@ std::string describe_lease_round(std::string_view resource, const kinds::lock_ki
                                  const core::round& votes,
                                  const std::vector<instance::status>& instances);
 
+/// The same, of a request of one instance: what has become of it, and the last vote that says why. Null: there was none.
+std::string describe_request(std::string_view resource, const kinds::lock_kind& kind,
+                             std::string_view what, const core::vote* why,
+                             const std::vector<instance::status>& instances);
+
 /// Before any round: the resource, why there was none, and where each instance stands.
 std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances);

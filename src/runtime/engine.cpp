@@ -107,10 +107,12 @@ void engine::on_state_change(std::size_t index) {
     for_each(parts_.members.acquiring,
              [=](acquire_operation& one) { one.on_instances_changed(is_back); });
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
+    for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
 }
 
 void engine::on_accepting(std::size_t index) {
     for_each(parts_.members.giving_back, [=](lease_driver& one) { one.on_accepting(index); });
+    for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {
@@ -192,6 +194,7 @@ void engine::close() {
     while (!parts_.members.acquiring.empty()) {
         parts_.members.acquiring.front().on_close();
     }
+    for_each(parts_.members.records, [](record_operation& one) { one.on_close(); });
     for_each_lease([](lease_driver& one) { one.on_close(); });
     const core::time_point now = parts_.turn.now();
     close_deadline_ = now + parts_.settings.close_timeout;
@@ -249,6 +252,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);
     abandon_all(parts_.members.tickets);
+    abandon_all(parts_.members.records);
     parts_.queues.abandon();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {

@@ -35,6 +35,7 @@ struct statistics {
     counter attempts, acquired, adopted, contended, unavailable, undone, cancelled;
     counter renewed, renewals_failed, healed, released, abandoned, detached, handed_off, lost;
     counter keys_without_ttl;
+    counter records_read, writes_applied, writes_refused, writes_unknown;
     counter held, acquiring, queued, waiting_to_send, releasing;
 };
 

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -87,6 +88,37 @@ asio::awaitable<void> take_and_release(Lock lock, measurement& meter) {
         if (co_await held.release() != release_result::released) {
             throw std::runtime_error("colock: a lease was lost");
         }
+        started = meter.cycle_since(started);
+    }
+}
+
+/// A value stays. So a mutex on its name, in the next repetition, would wait for ever.
+std::string record_name(std::size_t task) {
+    return "record:" + lock_name(task);
+}
+
+/// A cycle is a write, which another one cannot refuse.
+asio::awaitable<void> exchange(versioned what, measurement& meter) {
+    std::uint64_t version = (co_await what.read()).version;
+    auto started = measurement::clock::now();
+    while (!meter.over()) {
+        const write_outcome outcome = co_await what.compare_exchange(version, "0123456789abcdef");
+        if (!outcome.applied) {
+            throw std::runtime_error("colock: a write was refused");
+        }
+        version = outcome.current.version;
+        started = meter.cycle_since(started);
+    }
+}
+
+/// A cycle is an update, which has to be repeated if another one comes first.
+asio::awaitable<void> update(versioned what, measurement& meter) {
+    const auto next = [](const versioned_state& now) -> std::optional<std::string> {
+        return std::to_string(now.value ? std::stoull(*now.value) + 1 : 1);
+    };
+    auto started = measurement::clock::now();
+    while (!meter.over()) {
+        static_cast<void>(co_await what.update(next));
         started = meter.cycle_since(started);
     }
 }
@@ -185,6 +217,10 @@ private:
         switch (work_.kind) {
             case lock_kind::mutex:
                 break;
+            case lock_kind::exchange:
+                return exchange(versioned(locks_, record_name(number)), meter_);
+            case lock_kind::update:
+                return update(versioned(locks_, record_name(work_.hot_key ? 0 : number)), meter_);
             case lock_kind::permit:
                 return take_and_release(semaphore_of(locks_, number, work_), meter_);
             case lock_kind::names:

@@ -19,7 +19,16 @@
 namespace colock::benchmark {
 
 /// What a task takes.
-enum class lock_kind : std::uint8_t { mutex, writer, reader, permit, reentrant, names };
+enum class lock_kind : std::uint8_t {
+    mutex,
+    writer,
+    reader,
+    permit,
+    reentrant,
+    names,     ///< of a multi_mutex
+    exchange,  ///< nothing: it writes a versioned value, whose version it knows
+    update,    ///< the same, by a read and a write
+};
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
 /// With `hot_key` all want the same, and a lease is handed off `handoff_limit` times.

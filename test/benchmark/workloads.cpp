@@ -15,6 +15,7 @@
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
 #include "benchmark/slow_minority.hpp"
+#include "benchmark/versioned.hpp"
 #include "benchmark/watchdog.hpp"
 
 #include <algorithm>
@@ -164,6 +165,7 @@ const std::vector<workload_entry>& workloads() {
         {"semaphore", false, run_semaphore},
         {"reentrant", false, run_reentrant},
         {"multi", false, run_multi},
+        {"versioned", false, run_versioned},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

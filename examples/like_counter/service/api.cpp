@@ -170,7 +170,7 @@ asio::awaitable<http_response> api::health() {
 http_response api::status() const {
     nlohmann::json body{{"service", to_json(counters_)},
                         {"store", {{"kind", store_.kind()}}},
-                        {"locking", locks_ != nullptr},
+                        {"locking", locks_ != nullptr || !store_.needs_lock()},
                         {"instances", nlohmann::json::array()}};
     if (locks_ != nullptr) {
         body["instances"] = to_json(locks_->instances());

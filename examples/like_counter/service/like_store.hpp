@@ -61,11 +61,19 @@ class like_store {
 public:
     virtual ~like_store() = default;
 
-    /// What it is, for the status: "redis", "redis+cluster" or "memory".
+    /// What it is, for the status: "redis", "redis+cluster", "memory" or "versioned".
     [[nodiscard]] virtual std::string kind() const = 0;
 
     /// The longest that any operation here takes.
     [[nodiscard]] virtual std::chrono::milliseconds command_timeout() const noexcept = 0;
+
+    /// Whether a wish is carried out under a lock, by the three operations below. Otherwise `change` carries it out.
+    [[nodiscard]] virtual bool needs_lock() const noexcept { return true; }
+
+    /// Carries a wish out by itself.
+    virtual boost::asio::awaitable<outcome> change(wish /*the_wish*/) {
+        throw std::logic_error("this store needs a lock");
+    }
 
     /// Enters the entity's guard and reads whether the user likes it. The guard forgets all visits
     /// when nobody has entered for `guard_expiry`. With a fence, nobody with a smaller one writes after

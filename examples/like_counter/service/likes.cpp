@@ -34,8 +34,14 @@ likes::likes(like_store& store, colock::client* locks, colock::lock_options lock
       visit_prefix_(std::to_string(std::random_device()()) + "-") {}
 
 asio::awaitable<outcome> likes::fulfil(wish the_wish) {
-    outcome result = locks_ != nullptr ? co_await fulfil_locked(std::move(the_wish))
-                                       : co_await visit(std::move(the_wish), nullptr);
+    outcome result{};
+    if (!store_.needs_lock()) {
+        result = co_await store_.change(std::move(the_wish));
+    } else if (locks_ != nullptr) {
+        result = co_await fulfil_locked(std::move(the_wish));
+    } else {
+        result = co_await visit(std::move(the_wish), nullptr);
+    }
     ++counters_.accepted;
     counters_.changed += result.changed ? 1 : 0;
     co_return result;

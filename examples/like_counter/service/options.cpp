@@ -34,6 +34,7 @@ struct raw_options {
     std::vector<std::string> locks;
     std::string config_file;
     bool no_lock = false;
+    std::string store = "locked";
     std::string data;
     std::int64_t ttl_ms = 3000;
     std::int64_t patience_ms = 5000;
@@ -62,6 +63,11 @@ void describe(CLI::App& app, raw_options& raw) {
                    "server of the data: redis://host[:port][/database], "
                    "redis+cluster://host[:port],host[:port],..., memory")
         ->required();
+    app.add_option("--store", raw.store,
+                   "how the likes are kept: locked (under the locks), or versioned (as one "
+                   "colock::versioned value for each author, without locks)")
+        ->check(CLI::IsMember({"locked", "versioned"}))
+        ->capture_default_str();
     app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks in ms")
         ->check(CLI::Range(300, 86'400'000))
         ->capture_default_str();
@@ -111,6 +117,13 @@ asio::ip::tcp::endpoint parse_endpoint(const std::string& text) {
 }
 
 std::optional<colock::config> read_lock_config(const raw_options& raw) {
+    if (raw.store == "versioned") {
+        if (raw.no_lock || !raw.locks.empty() || !raw.config_file.empty()) {
+            throw std::invalid_argument(
+                "--store versioned uses no locks. Leave out --lock, --config and --no-lock");
+        }
+        return std::nullopt;
+    }
     if (raw.no_lock) {
         if (!raw.locks.empty() || !raw.config_file.empty()) {
             throw std::invalid_argument("--no-lock cannot be combined with --lock or --config");
@@ -163,6 +176,7 @@ options interpret(const raw_options& raw) {
     }
     check_quarantine(result);
     result.data = raw.data;
+    result.is_versioned = raw.store == "versioned";
     if (raw.data != "memory") {
         check_data_uri(raw.data);
     }

@@ -21,6 +21,7 @@ struct options {
     boost::asio::ip::tcp::endpoint listen;
     std::optional<colock::config> locks;  ///< none with --no-lock
     colock::lock_options lock;
+    bool is_versioned = false;                  ///< the likes are kept without locks
     std::string data;                           ///< "memory", or a URI of Redis
     std::chrono::milliseconds patience{};       ///< of a request for the lock
     std::chrono::milliseconds dawdle{};         ///< before each write

@@ -5,6 +5,7 @@
 #include "api_error.hpp"
 #include "memory_like_store.hpp"
 #include "redis_like_store.hpp"
+#include "versioned_like_store.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,6 +19,10 @@ namespace like_counter {
 namespace {
 
 std::unique_ptr<like_store> make_store(asio::any_io_executor executor, const options& options) {
+    if (options.is_versioned) {
+        return std::make_unique<versioned_like_store>(std::move(executor), options.data,
+                                                      options.command_timeout());
+    }
     if (options.data == "memory") {
         return std::make_unique<memory_like_store>(std::move(executor));
     }

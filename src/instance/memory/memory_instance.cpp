@@ -97,7 +97,8 @@ private:
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        const bool counts = one.command.kind->traits().value_per_holder;
+        const bool counts =
+            one.command.kind->traits().value_per_holder || one.command.step == core::step::write;
         return store_->keys.execute(one.command, now, counts ? wall_clock() : kinds::wall_time());
     }
 

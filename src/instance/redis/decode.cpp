@@ -23,7 +23,7 @@ using resp::value;
 
 core::vote decode(const kinds::command& command, const value& root) {
     if (is_error(root)) {
-        const bool unclear = core::takes_key(command) && !is_refused_before_execution(root);
+        const bool unclear = core::must_last(command) && !is_refused_before_execution(root);
         return vote::failed(unclear ? core::failure::unclear_error : core::failure::server_error,
                             std::make_shared<const std::string>(root.text));
     }
@@ -44,7 +44,7 @@ bool is_refused_before_execution(const value& root) noexcept {
     constexpr std::string_view codes[] = {
         "NOAUTH",      "READONLY", "LOADING", "OOM",   "MISCONF",  "NOREPLICAS",
         "MASTERDOWN",  "BUSY",     "MOVED",   "ASK",   "TRYAGAIN", "CROSSSLOT",
-        "CLUSTERDOWN", "NOSCRIPT", "DENIED",  "FENCE", "READERS",  // our own scripts'
+        "CLUSTERDOWN", "NOSCRIPT", "DENIED",  "FENCE", "READERS",  "RECORD",  // our own scripts'
     };
     constexpr std::string_view texts[] = {
         "wrong number of arguments",     "syntax error",

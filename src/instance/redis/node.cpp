@@ -382,7 +382,7 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
         std::string_view text = encode(form);
         if (wait_.follows_acquires() &&
             std::ranges::any_of(commands->submissions(),
-                                [](const auto& one) { return core::takes_key(one.command); })) {
+                                [](const auto& one) { return core::must_last(one.command); })) {
             sent.waits_for_replicas = true;
             text_with_wait_ = text;
             text = text_with_wait_ += wait_.text();
@@ -445,6 +445,9 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
 /// Why the server must not grant such a lock, which it could not release or renew; null if it may.
 std::shared_ptr<const std::string> node::why_not(const submission& one) const noexcept {
     const kinds::kind_traits& kind = one.command.kind->traits();
+    if (core::is_of_record(one.command.step)) {
+        return facts_.refused_to_records;
+    }
     if (!core::takes_key(one.command)) {
         return nullptr;
     }
@@ -458,7 +461,8 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
 
 /// Whether there is a lock that the server must not grant.
 bool node::refuses_some() const noexcept {
-    return facts_.refused_to_readers || facts_.refused_to_semaphores || facts_.refused_to_fenced;
+    return facts_.refused_to_readers || facts_.refused_to_semaphores || facts_.refused_to_fenced ||
+           facts_.refused_to_records;
 }
 
 /// A server that does not answer would only pile up commands, and locks to be given back.
@@ -572,7 +576,7 @@ void node::on_vote(const submission& command, const core::vote& vote, core::time
     ++next_answer_;
     --sent_;
     if (wait_.needed() && vote.kind == core::vote_kind::granted &&
-        core::takes_key(command.command)) {
+        core::must_last(command.command)) {
         replicate(command, vote, now);
     } else {
         vote_on(command, vote, now);

@@ -231,6 +231,7 @@ server_facts probe::facts() const {
     result.refused_to_readers = refused_to(needed_by::readers, "a reader of a shared_mutex");
     result.refused_to_semaphores = refused_to(needed_by::semaphores, "a semaphore");
     result.refused_to_fenced = refused_to(needed_by::fencing, "a lock with fencing");
+    result.refused_to_records = refused_to(needed_by::records, "a versioned value");
     return result;
 }
 

@@ -36,6 +36,7 @@ struct server_facts {
     std::shared_ptr<const std::string> refused_to_readers{};
     std::shared_ptr<const std::string> refused_to_semaphores{};
     std::shared_ptr<const std::string> refused_to_fenced{};
+    std::shared_ptr<const std::string> refused_to_records{};
 };
 
 /// How an instance is deployed, as its URI says.

@@ -27,6 +27,7 @@ if type(score) == 'string' then
 end
 
 --@include ../look.lua
+--@include ../other_lock.lua
 --@include permits.lua
 
 local limit, count, preferred = parse(token)

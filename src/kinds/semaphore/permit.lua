@@ -41,6 +41,7 @@ if left and left >= ttl and not redis.call('zscore', key, token) then
 end
 
 --@include ../look.lua
+--@include ../other_lock.lua
 --@include permits.lua
 
 local limit, count, preferred = parse(token)

@@ -35,34 +35,6 @@ local function members_of(token, count)
     return members
 end
 
-local function of_semaphore(limit)
-    return redis.status_reply('of semaphore_of_' .. limit .. '_permits')
-end
-
--- The answer about a key that is no semaphore's of this limit. `value` is what GET has answered: a string, or an error for a key of
--- another type. Names the lock that wrote the key, if it is one of ours.
-local function written_by_another(key, value)
-    if type(value) == 'string' then
-        local limit = parse(value)
-        if limit then
-            return of_semaphore(limit)
-        elseif string.find(value, '^reader:%x+') then
-            return redis.status_reply('of shared_mutex')
-        end
-        local digits = string.match(value, '^%x+')
-        local is_mutex = digits and #digits == 40 and string.find(value, '^@?[!-~]*$', 41)
-        return is_mutex and redis.status_reply('of mutex') or -1
-    end
-    local first = look('zrange', key, 0, 0)[1]
-    if first and string.find(first, '^semaphore:%d+$') then
-        return of_semaphore(string.sub(first, 11))
-    elseif first and (string.find(first, '^reader:%x+') or string.find(first, '^writer:%d+$')) then
-        return redis.status_reply('of shared_mutex')
-    end
-    local kind = redis.pcall('type', key)
-    return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1
-end
-
 -- Reads the key. Returns `{}` if there is none; `{sole = token, left = its PTTL}` for a string; `{ends = ..., now = ...}` for a set.
 -- Otherwise returns nil and the answer of written_by_another.
 local function read_permits(key, limit)

@@ -63,6 +63,7 @@ if #others == 0 then
 end
 
 --@include ../look.lua
+--@include ../other_lock.lua
 --@include permits.lua
 
 local function release(key, token)

@@ -6,6 +6,7 @@
 --          another lock has: 'of <lock> <PTTL>', 'holds <type> <PTTL>'
 
 --@include ../look.lua
+--@include ../other_lock.lua
 --@include permits.lua
 
 local key = KEYS[1]

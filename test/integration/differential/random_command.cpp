@@ -64,6 +64,7 @@ constexpr std::string_view patterns[] = {
     "zrangebyscore $key $bound $bound limit:$index:$index||| withscores|| foo||||||||||",
     "hset $key $field $text $field:$text||",
     "hget $key $field",
+    "hmget $key $field $field",
     "hdel $key $field $field||",
     "hlen $key",
     "hgetall $key",

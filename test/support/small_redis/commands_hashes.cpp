@@ -66,6 +66,19 @@ void hget(execution& e) {
     }
 }
 
+void hmget(execution& e) {
+    const auto found = e.read_as<hash>(e.key());
+    if (found.is_wrong) {
+        return;
+    }
+    const auto names = e.arguments.subspan(2);
+    e.out.array(names.size());
+    for (const std::string_view name : names) {
+        const field* const one = find(found.value, name);
+        one == nullptr ? e.out.null() : e.out.bulk(one->second);
+    }
+}
+
 void hexists(execution& e) {
     const auto found = e.read_as<hash>(e.key());
     if (!found.is_wrong) {
@@ -143,10 +156,10 @@ constexpr unsigned writes = command::writes;
 constexpr unsigned grows = command::writes | command::needs_memory;
 
 constexpr command commands[] = {
-    {"hset", -4, grows, one_key, hset},      {"hget", 3, reads, one_key, hget},
-    {"hexists", 3, reads, one_key, hexists}, {"hlen", 2, reads, one_key, hlen},
-    {"hgetall", 2, reads, one_key, hgetall}, {"hdel", -3, writes, one_key, hdel},
-    {"hincrby", 4, grows, one_key, hincrby},
+    {"hset", -4, grows, one_key, hset},   {"hget", 3, reads, one_key, hget},
+    {"hmget", -3, reads, one_key, hmget}, {"hexists", 3, reads, one_key, hexists},
+    {"hlen", 2, reads, one_key, hlen},    {"hgetall", 2, reads, one_key, hgetall},
+    {"hdel", -3, writes, one_key, hdel},  {"hincrby", 4, grows, one_key, hincrby},
 };
 
 }  // namespace

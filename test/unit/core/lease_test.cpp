@@ -111,6 +111,10 @@ std::string name_of(step v) {
             return "leave";
         case step::withdraw:
             return "withdraw";
+        case step::read:
+            return "read";
+        case step::write:
+            return "write";
     }
     return "?";
 }

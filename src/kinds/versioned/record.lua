@@ -1,0 +1,52 @@
+-- A record is a value with a version, which grows with each write. Its key is a hash:
+--
+--   v  the version, below 2^53
+--   d  the value
+--   e  1 if the value was erased, else 0
+--   w  the last writes, the latest last, each as ' <id>:<from>:<to>': its id, the version that it expected, and the one that it made
+--   n  how many writes these are
+--
+-- A key outlives its value by a week, so that its version does not come back. If the value ends by itself, the key's ttl is what is left
+-- of the value's life, and the week. A ttl moves with its key, so no server's clock is asked when a value ends. The end of a value is a
+-- change: the record then has the next version.
+
+local week = 604800000
+
+-- Reads all but the value. Returns nil and the answer about the key if that is no record.
+local function read_record(key)
+    local fields = look('hmget', key, 'v', 'e', 'w', 'n')
+    if fields.err then
+        return nil, written_by_another(key, look('get', key))
+    end
+    local left = redis.call('pttl', key)
+    if left == -2 then
+        return {version = 0, writes = '', count = 0, left = left}
+    end
+    local text, writes, count = fields[1], fields[3], tonumber(fields[4])
+    if not text or not string.find(text, '^%d+$') or not writes or not string.find(writes, '^ %x+:%d+:%d+') or not count then
+        return nil, redis.status_reply('holds hash')
+    end
+    local has_ended = fields[2] == '0' and left >= 0 and left <= week
+    return {
+        text = text,
+        version = tonumber(text) + (has_ended and 1 or 0),
+        has_value = fields[2] == '0' and not has_ended,
+        writes = writes,
+        count = count,
+        left = left,
+    }
+end
+
+local function text_of(version)
+    return string.format('%.0f', version)
+end
+
+-- What is in front, and the version; and behind a space the value, if there is one. An error if the client does not take such a value.
+local function state_of(key, record, longest, in_front)
+    local value = record.has_value and redis.call('hget', key, 'd')
+    if value and #value > tonumber(longest) then
+        return redis.error_reply('RECORD the value has ' .. #value .. ' bytes, which exceeds what this client takes (' .. longest ..
+            ' bytes). Raise its max_reply_size')
+    end
+    return in_front .. text_of(record.version) .. (value and ' ' .. value or '')
+end

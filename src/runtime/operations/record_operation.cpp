@@ -1,0 +1,225 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/operations/record_operation.hpp"
+
+#include "core/instance_set.hpp"
+#include "runtime/client_context.hpp"
+#include "runtime/describe.hpp"
+
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+using event = core::write::event;
+using core::write_outcome;
+
+core::write_settings settings_for(const record_spec& spec, const record_request& request) {
+    return {.changes = request.writes,
+            .retry = spec.retry,
+            .unavailable_timeout = spec.unavailable_timeout};
+}
+
+/// No other write from the same version has the same id. Records remember a few writes only, so 64 bits are plenty.
+std::array<char, 16> draw_id(environment& world) {
+    static constexpr std::string_view digits = "0123456789abcdef";
+    std::array<char, 16> result{};
+    std::uint64_t rest = world.random();
+    for (char& c : result) {
+        c = digits[rest & 15U];
+        rest >>= 4U;
+    }
+    return result;
+}
+
+std::string_view what_happened(write_outcome outcome, bool writes, bool in_doubt) {
+    switch (outcome) {
+        case write_outcome::unknown:
+            return "nobody knows whether the write was carried out";
+        case write_outcome::unavailable:
+            return writes ? "the write was not carried out" : "the value could not be read";
+        case write_outcome::wrong_kind:
+            return writes ? "a versioned value cannot be written here"
+                          : "a versioned value cannot be read here";
+        default:
+            return !writes    ? "the read was given up"
+                   : in_doubt ? "the write was given up, but it may have been carried out"
+                              : "the write was given up, and was not carried out";
+    }
+}
+
+}  // namespace
+
+record_operation::record_operation(std::shared_ptr<const record_spec> spec, record_request request)
+    : spec_(std::move(spec)),
+      loop_(*spec_->owner),
+      request_(std::move(request)),
+      machine_(settings_for(*spec_, request_), 0) {}
+
+record_operation::~record_operation() = default;
+
+/// It was made on any thread. Random numbers come from the engine's.
+void record_operation::on_start() {
+    machine_ = core::write(settings_for(*spec_, request_), loop_.next_seed());
+    if (request_.writes) {
+        id_ = draw_id(loop_.world);
+    }
+    if (spec_->owner->closing) {
+        finish(write_outcome::closed);
+        return;
+    }
+    spec_->owner->members.records.push_back(*this);
+    waits_for_start_ =
+        spec_->unavailable_timeout == core::duration::zero() && spec_->owner->instances.starting();
+    if (!waits_for_start_) {
+        resume(event::start(request_.tries), loop_.turn.now());
+    }
+}
+
+void record_operation::cancel() {
+    if (running()) {
+        finish(write_outcome::cancelled);
+    }
+}
+
+void record_operation::on_close() {
+    if (running()) {
+        finish(write_outcome::closed);
+    }
+}
+
+void record_operation::on_abandon() noexcept {
+    loop_.alarms.stop_waiting(*this);
+    at_gate::unlink();
+    // The handler may own what keeps this alive.
+    const auto last = std::move(alive_);
+    const auto dying = take();
+}
+
+void record_operation::on_instance_changed() {
+    if (!running()) {
+        return;
+    }
+    if (!waits_for_start_) {
+        resume(event::just(event::kind_type::wake), loop_.turn.recent_time());
+    } else if (!spec_->owner->instances.starting()) {
+        waits_for_start_ = false;
+        resume(event::start(request_.tries), loop_.turn.recent_time());
+    }
+}
+
+void record_operation::on_time(core::time_point now) {
+    resume(event::just(event::kind_type::timer), now);
+}
+
+void record_operation::on_admitted(core::time_point now) {
+    resume(event::just(event::kind_type::admitted), now);
+}
+
+void record_operation::resume(const event& e, core::time_point now) {
+    carry_out(machine_.resume(e, now), now);
+}
+
+void record_operation::carry_out(const core::write::step& step, core::time_point now) {
+    if (step.done) {
+        finish(machine_.outcome());
+        return;
+    }
+    if (step.send) {
+        send();
+    } else if (step.ask_for_room) {
+        if (loop_.gate.admits_attempt()) {
+            on_admitted(now);
+            return;
+        }
+        loop_.gate.wait_for_attempt(*this);
+    }
+    loop_.alarms.stop_waiting(*this);
+    if (step.until != core::never) {
+        loop_.alarms.wait(*this, step.until);
+    }
+}
+
+void record_operation::send() {
+    alive_ = self();
+    last_turn_ = loop_.out.turn_number();
+    kinds::command& command = loop_.out.submit(
+        *this, 0, core::instance_set::all(),
+        spec_->unavailable_timeout == core::duration::zero() ? core::never : machine_.deadline());
+    command.kind = spec_->kind;
+    command.key = spec_->key;
+    command.ticket = spec_->longest_in_reply;
+    if (!request_.writes) {
+        command.step = core::step::read;
+        return;
+    }
+    command.step = core::step::write;
+    command.token = {id_.data(), id_.size()};
+    command.value = request_.expected;
+    command.values = request_.value ? &*request_.value : nullptr;
+    command.ttl = spec_->ttl;
+}
+
+bool record_operation::wanted(std::size_t /*index*/, instance::command_tag /*tag*/) const {
+    return running();
+}
+
+void record_operation::on_vote(std::size_t /*index*/, instance::command_tag /*tag*/,
+                               const core::vote& vote, core::time_point now) {
+    const auto alive = std::move(alive_);
+    spec_->owner->note_vote(vote, now);
+    if (!running()) {
+        in_client::unlink();
+        return;
+    }
+    if (vote.kind != core::vote_kind::failed && vote.key != core::key_state::other_kind) {
+        version_ = vote.value;
+        value_ = vote.detail;
+    } else {
+        last_vote_ = vote;
+        has_vote_ = true;
+    }
+    resume(event::voted(vote), now);
+}
+
+void record_operation::finish(write_outcome outcome) {
+    outcome_ = outcome;
+    statistics& counts = loop_.counts;
+    if (outcome == write_outcome::applied) {
+        ++(request_.writes ? counts.writes_applied : counts.records_read);
+    } else if (outcome == write_outcome::refused) {
+        ++counts.writes_refused;
+    } else {
+        counts.writes_unknown.add(outcome == write_outcome::unknown ? 1 : 0);
+        explain(outcome);
+    }
+    loop_.alarms.stop_waiting(*this);
+    loop_.gate.leave(*this);
+    if (alive_) {
+        loop_.out.reconsider(last_turn_);  // it may not be sent yet
+    } else {
+        in_client::unlink();
+    }
+    loop_.finished.add(take());
+}
+
+void record_operation::explain(write_outcome outcome) {
+    details_ = describe_request(
+        spec_->resource(), *spec_->kind, what_happened(outcome, request_.writes, in_doubt()),
+        has_vote_ ? &last_vote_ : nullptr, spec_->owner->instances.states());
+}
+
+/// What is submitted in this turn is not sent if nobody wants it any more.
+bool record_operation::in_doubt() const {
+    return machine_.in_doubt(!alive_ || last_turn_ != loop_.out.turn_number());
+}
+
+/// A write that was carried out has made the value that it had.
+std::optional<std::string> record_operation::take_value() {
+    if (request_.writes && outcome_ == write_outcome::applied) {
+        return std::move(request_.value);
+    }
+    return value_ ? std::optional(*value_) : std::nullopt;
+}
+
+}  // namespace colock::runtime

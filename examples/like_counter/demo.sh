@@ -22,6 +22,8 @@ must agree. All processes that the demo has started are stopped.
                   expired, another process writes. Then the first resumes, and the data server must reject its write.
   --store STORE   how the likes are kept. locked: under the locks (default). versioned: as one colock::versioned value for each
                   author, without locks and lock servers. There are no faults, except the slots that move with --cluster.
+  --stripes N     send all likes to one entity, and divide its users among N locks, 1 to 65536. With 1, all users wait for
+                  the same lock.
   --no-lock       use no locks, to show how the totals drift apart. The exit code is 1 then.
   --serve         send no requests. The services run until Ctrl-C, for curl and a browser.
   --json FILE     write the result to FILE
@@ -46,6 +48,7 @@ locking=true
 serve=false
 stale_writer=false
 store=locked
+stripes=
 json=
 
 number_option() {   # NAME VALUE SMALLEST LARGEST
@@ -65,6 +68,7 @@ while (($# > 0)); do
             store=$2
             shift
             ;;
+        --stripes) option_value "$@"; number_option "$1" "$2" 1 65536; stripes=$((10#$2)); shift ;;
         --cluster) cluster=true ;;
         --memory) memory=true ;;
         --no-lock) locking=false ;;
@@ -81,6 +85,8 @@ if [[ $store == versioned ]]; then
     if ! $locking; then refuse "--store versioned uses no locks anyway"; fi
     locking=false
 fi
+if [[ -n $stripes ]] && ! $locking; then refuse "--stripes needs locks"; fi
+if [[ -n $stripes ]] && $stale_writer; then refuse "--stripes does not go with --stale-writer"; fi
 if $stale_writer && { $memory || ! $locking; }; then refuse "--stale-writer needs locks on Redis"; fi
 
 readonly ttl_ms=2000   # of the locks
@@ -298,6 +304,7 @@ lock_arguments() {
     local i
     if [[ $store == versioned ]]; then printf '%s\n' --store versioned; return; fi
     if ! $locking; then printf '%s\n' --no-lock; return; fi
+    if [[ -n $stripes ]]; then printf '%s\n' --stripes "$stripes"; fi
     if $cluster; then printf '%s\n' --lock "$(cluster_uri)"; return; fi
     for ((i = 1; i <= instances; ++i)); do
         printf '%s\n' --lock
@@ -440,14 +447,15 @@ meet_stale_writer() {
 # --- The two things to do ---------------------------------------------------------------------------------------------
 
 run_load() {
-    local driver targets=() status=0
+    local driver targets=() hot=() status=0
+    if [[ -n $stripes ]]; then hot=(--entities 1 --authors 1); fi
     targets=("${service_addresses[@]/#/--target=}")
     say "load for $seconds s"
     : >"$work/faults"
     now_ms
     load_began=$REPLY
     (cd "$work" && exec "$programs/like_counter_driver" load --seconds "$seconds" --json "$work/result.json" \
-        "${targets[@]}") </dev/null &
+        "${hot[@]}" "${targets[@]}") </dev/null &
     driver=$!
     stop_at_exit "$driver"
     if $cluster; then move_slots; elif $locking && ! $memory; then inject_faults; fi

@@ -73,6 +73,27 @@ asio::awaitable<void> who_writes_before_another_has_come(like_store& store) {
     BOOST_TEST(co_await store.author_total(post.author()) == 1);
 }
 
+/// Each lock has a guard and a fence of its own. The users are different.
+asio::awaitable<void> who_has_another_lock_is_not_in_the_way(like_store& store) {
+    const visit_id here{"first", ":1"};
+    const visit_id there{"second", ":2"};
+    const wish other{post, user_name("carol"), true};
+    const entry first = co_await store.enter(like, here, 1min, 20);
+    const entry second = co_await store.enter(other, there, 1min, 10);
+    BOOST_TEST(first.present == 1);
+    BOOST_TEST(second.present == 1);
+    const departure one = co_await store.write_and_leave(other, there, 10);
+    const departure both = co_await store.write_and_leave(like, here, 20);
+    BOOST_TEST(one.present == 0);
+    BOOST_TEST(both.present == 0);
+    BOOST_TEST(both.likes == 2);
+    BOOST_TEST(co_await store.author_total(post.author()) == 2);
+    const visit_id late{"third", ":1"};
+    const visit_id next{"fourth", ":1"};
+    co_await store.enter(other, next, 1min, 21);
+    BOOST_TEST(co_await is_stale(store.write_and_leave(like, late, 20)));
+}
+
 void with_both_stores(asio::awaitable<void> (*test)(like_store&)) {
     run_test([test]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -95,6 +116,10 @@ BOOST_AUTO_TEST_CASE(the_write_of_an_overtaken_holder_is_rejected) {
 
 BOOST_AUTO_TEST_CASE(a_write_before_the_next_holder_enters_is_accepted) {
     with_both_stores(who_writes_before_another_has_come);
+}
+
+BOOST_AUTO_TEST_CASE(stays_under_different_locks_do_not_see_each_other) {
+    with_both_stores(who_has_another_lock_is_not_in_the_way);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -32,6 +32,8 @@ public:
 /// Names one stay in a critical section; no two stays share one.
 struct visit_id {
     std::string value;
+    /// With several locks for each entity, names the one that covers this stay. Stays under different locks do not see each other.
+    std::string section{};
 };
 
 /// What is found on entering a critical section.

@@ -2,7 +2,6 @@
 
 #include "likes.hpp"
 
-#include <colock/mutex.hpp>
 #include <colock/with_lock.hpp>
 
 #include <boost/asio/cancel_after.hpp>
@@ -23,15 +22,19 @@ namespace asio = boost::asio;
 namespace like_counter {
 
 likes::likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
-             std::chrono::milliseconds patience, std::chrono::milliseconds dawdle,
-             counters& counters)
+             std::optional<std::uint32_t> stripes, std::chrono::milliseconds patience,
+             std::chrono::milliseconds dawdle, counters& counters)
     : store_(store),
       locks_(locks),
       lock_options_(lock_options),
       patience_(patience),
       dawdle_(dawdle),
       counters_(counters),
-      visit_prefix_(std::to_string(std::random_device()()) + "-") {}
+      visit_prefix_(std::to_string(std::random_device()()) + "-") {
+    if (stripes && locks_ != nullptr) {
+        stripes_.emplace(*locks_, "likes", *stripes, lock_options_);
+    }
+}
 
 asio::awaitable<outcome> likes::fulfil(wish the_wish) {
     outcome result{};
@@ -48,7 +51,7 @@ asio::awaitable<outcome> likes::fulfil(wish the_wish) {
 }
 
 asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
-    colock::mutex lock(*locks_, "like:" + the_wish.entity.value(), lock_options_);
+    const colock::mutex lock = lock_for(the_wish);
     std::optional<stale_write> refused;
     auto critical_section = [this, &the_wish,
                              &refused](colock::lease& held) -> asio::awaitable<outcome> {
@@ -91,7 +94,7 @@ asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
 asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) {
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
-    const visit_id visit = next_visit();
+    const visit_id visit = next_visit(the_wish);
     const entity_id entity = the_wish.entity;
     bool changed = false;
     bool alone = true;
@@ -153,8 +156,26 @@ bool likes::time_to_write(const colock::lease* held) const noexcept {
            held->valid_until() - std::chrono::steady_clock::now() >= store_.command_timeout();
 }
 
-visit_id likes::next_visit() {
-    return {visit_prefix_ + std::to_string(++visits_)};
+/// What the locks keep apart is two wishes of one user for one entity. Each of the commands that write is atomic, so other users need
+/// no lock against each other.
+std::optional<std::uint32_t> likes::stripe_of(const wish& the_wish) const {
+    if (!stripes_) {
+        return std::nullopt;
+    }
+    return stripes_->index_of(the_wish.entity.value() + '/' + the_wish.user.value());
+}
+
+colock::mutex likes::lock_for(const wish& the_wish) const {
+    if (const auto stripe = stripe_of(the_wish)) {
+        return stripes_->of(the_wish.entity.value() + '/' + the_wish.user.value());
+    }
+    return {*locks_, "like:" + the_wish.entity.value(), lock_options_};
+}
+
+visit_id likes::next_visit(const wish& the_wish) {
+    const auto stripe = stripe_of(the_wish);
+    return {visit_prefix_ + std::to_string(++visits_),
+            stripe ? ":" + std::to_string(*stripe) : std::string()};
 }
 
 }  // namespace like_counter

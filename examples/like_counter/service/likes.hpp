@@ -10,11 +10,14 @@
 #include <colock/client.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
+#include <colock/mutex.hpp>
+#include <colock/striped.hpp>
 
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -37,11 +40,13 @@ public:
 class likes {
 public:
     /// With `locks == nullptr` nothing is locked, to show what happens then; otherwise the locks are to
-    /// be with fencing. For `dawdle` it does nothing before it writes, to show what happens then.
+    /// be with fencing. Each entity has one, or with `stripes` all entities share so many, by entity and user. For `dawdle` it does
+    /// nothing before it writes, to show what happens then.
     likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
-          std::chrono::milliseconds patience, std::chrono::milliseconds dawdle, counters& counters);
+          std::optional<std::uint32_t> stripes, std::chrono::milliseconds patience,
+          std::chrono::milliseconds dawdle, counters& counters);
 
-    /// Makes a wish come true, under the lock on its entity.
+    /// Makes a wish come true, under the lock on its entity, or on its stripe.
     ///
     /// Throws `busy`, `too_late` and `stale_write` (nothing was written); `colock::lock_error` with `condition::unavailable` (nothing
     /// was written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
@@ -54,11 +59,14 @@ private:
                                           bool& changed, bool& alone);
     boost::asio::awaitable<void> dawdle() const;
     [[nodiscard]] bool time_to_write(const colock::lease* held) const noexcept;
-    [[nodiscard]] visit_id next_visit();
+    [[nodiscard]] std::optional<std::uint32_t> stripe_of(const wish& the_wish) const;
+    [[nodiscard]] colock::mutex lock_for(const wish& the_wish) const;
+    [[nodiscard]] visit_id next_visit(const wish& the_wish);
 
     like_store& store_;
     colock::client* locks_;
     colock::lock_options lock_options_;
+    std::optional<colock::striped<colock::mutex>> stripes_;
     std::chrono::milliseconds patience_;
     std::chrono::milliseconds dawdle_;
     counters& counters_;

@@ -34,14 +34,16 @@ boost::asio::awaitable<entry> memory_like_store::enter(wish the_wish, visit_id v
     // The guard of one process needs no expiry: it ends with the process that may leave it behind.
     co_await others_turn();
     record& entity = entities_[the_wish.entity.value()];
-    see(fence, entity, the_wish.entity);
-    entity.guard.insert(visit.value);
-    const entry found{size_of(entity.guard), entity.likers.contains(the_wish.user.value())};
+    section& covered = entity.sections[visit.section];
+    see(fence, covered, the_wish.entity);
+    covered.guard.insert(visit.value);
+    const entry found{size_of(covered.guard), entity.likers.contains(the_wish.user.value())};
     co_await others_turn();
     co_return found;
 }
 
-void memory_like_store::see(std::optional<std::uint64_t> fence, record& of, const entity_id& name) {
+void memory_like_store::see(std::optional<std::uint64_t> fence, section& of,
+                            const entity_id& name) {
     if (fence && *fence < of.largest_fence) {
         throw stale_write("somebody else has had the lock on " + name.value());
     }
@@ -52,7 +54,7 @@ boost::asio::awaitable<departure> memory_like_store::write_and_leave(
     wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) {
     const std::int64_t step = the_wish.liked ? 1 : -1;
     record& entity = entities_[the_wish.entity.value()];
-    see(fence, entity, the_wish.entity);
+    see(fence, entity.sections[visit.section], the_wish.entity);
     const std::size_t affected = the_wish.liked ? entity.likers.insert(the_wish.user.value()).second
                                                 : entity.likers.erase(the_wish.user.value());
     co_await others_turn();
@@ -67,8 +69,9 @@ boost::asio::awaitable<departure> memory_like_store::write_and_leave(
 boost::asio::awaitable<departure> memory_like_store::leave(entity_id entity, visit_id visit) {
     co_await others_turn();
     record& found = entities_[entity.value()];
-    found.guard.erase(visit.value);
-    co_return departure{true, size_of(found.guard), size_of(found.likers)};
+    section& covered = found.sections[visit.section];
+    covered.guard.erase(visit.value);
+    co_return departure{true, size_of(covered.guard), size_of(found.likers)};
 }
 
 boost::asio::awaitable<entity_record> memory_like_store::read(entity_id entity,

@@ -37,14 +37,18 @@ public:
     void close() override {}
 
 private:
-    struct record {
-        std::set<std::string> likers;
+    /// What one lock covers.
+    struct section {
         std::set<std::string> guard;
-        std::int64_t counted = 0;
         std::uint64_t largest_fence = 0;
     };
+    struct record {
+        std::set<std::string> likers;
+        std::map<std::string, section> sections;
+        std::int64_t counted = 0;
+    };
 
-    static void see(std::optional<std::uint64_t> fence, record& of, const entity_id& name);
+    static void see(std::optional<std::uint64_t> fence, section& of, const entity_id& name);
     boost::asio::awaitable<void> others_turn() const;
 
     boost::asio::any_io_executor executor_;

@@ -36,6 +36,7 @@ struct raw_options {
     bool no_lock = false;
     std::string store = "locked";
     std::string data;
+    std::optional<std::uint32_t> stripes;
     std::int64_t ttl_ms = 3000;
     std::int64_t patience_ms = 5000;
     std::int64_t dawdle_ms = 0;
@@ -68,6 +69,10 @@ void describe(CLI::App& app, raw_options& raw) {
                    "colock::versioned value for each author, without locks)")
         ->check(CLI::IsMember({"locked", "versioned"}))
         ->capture_default_str();
+    app.add_option("--stripes", raw.stripes,
+                   "divide all likes by entity and user among so many locks, instead of one lock "
+                   "for each entity. All services need the same number.")
+        ->check(CLI::Range(1, 65'536));
     app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks in ms")
         ->check(CLI::Range(300, 86'400'000))
         ->capture_default_str();
@@ -177,6 +182,11 @@ options interpret(const raw_options& raw) {
     check_quarantine(result);
     result.data = raw.data;
     result.is_versioned = raw.store == "versioned";
+    if (raw.stripes && !result.locks) {
+        throw std::invalid_argument(
+            "--stripes needs locks. Leave it out, or give --lock or --config");
+    }
+    result.stripes = raw.stripes;
     if (raw.data != "memory") {
         check_data_uri(raw.data);
     }

@@ -11,6 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,7 @@ struct options {
     boost::asio::ip::tcp::endpoint listen;
     std::optional<colock::config> locks;  ///< none with --no-lock
     colock::lock_options lock;
+    std::optional<std::uint32_t> stripes;       ///< with --stripes: how many locks there are
     bool is_versioned = false;                  ///< the likes are kept without locks
     std::string data;                           ///< "memory", or a URI of Redis
     std::chrono::milliseconds patience{};       ///< of a request for the lock

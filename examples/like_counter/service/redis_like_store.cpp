@@ -20,22 +20,23 @@ std::string likers_of(const entity_id& entity) {
 std::string count_of(const entity_id& entity) {
     return "count:{" + entity.value() + "}";
 }
-std::string guard_of(const entity_id& entity) {
-    return "guard:{" + entity.value() + "}";
+// What a lock covers has a guard and a fence of its own.
+std::string guard_of(const entity_id& entity, const visit_id& visit) {
+    return "guard:{" + entity.value() + "}" + visit.section;
 }
-std::string fence_of(const entity_id& entity) {
-    return "fence:{" + entity.value() + "}";
+std::string fence_of(const entity_id& entity, const visit_id& visit) {
+    return "fence:{" + entity.value() + "}" + visit.section;
 }
 /// The same beside the author's total, which is written under the locks of many entities.
-std::string fence_beside_total(const entity_id& entity) {
-    return "fence:{" + entity.author().value() + "}:" + entity.value();
+std::string fence_beside_total(const entity_id& entity, const visit_id& visit) {
+    return "fence:{" + entity.author().value() + "}:" + entity.value() + visit.section;
 }
 std::string total_of(const author_name& author) {
     return "total:{" + author.value() + "}";
 }
 
 void push_leave(data_commands& commands, const entity_id& entity, const visit_id& visit) {
-    const std::string guard = guard_of(entity);
+    const std::string guard = guard_of(entity, visit);
     commands.on(guard).push("SREM", guard, visit.value);
     commands.on(guard).push("SCARD", guard);
     const std::string likers = likers_of(entity);
@@ -59,12 +60,12 @@ asio::awaitable<data_replies> redis_like_store::execute(data_commands commands) 
 asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
                                                std::chrono::milliseconds guard_expiry,
                                                std::optional<std::uint64_t> fence) {
-    const std::string guard = guard_of(the_wish.entity);
+    const std::string guard = guard_of(the_wish.entity, visit);
     const std::string likers = likers_of(the_wish.entity);
     data_commands all = commands();
     if (fence) {
         for (const std::string& seen :
-             {fence_of(the_wish.entity), fence_beside_total(the_wish.entity)}) {
+             {fence_of(the_wish.entity, visit), fence_beside_total(the_wish.entity, visit)}) {
             fenced_store::push_seen(all.on(seen), seen, *fence);
         }
     }
@@ -94,8 +95,8 @@ asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visi
     const std::string count = count_of(entity);
     data_commands all = commands();
     if (fence) {
-        const std::string seen_beside_total = fence_beside_total(entity);
-        const std::string seen = fence_of(entity);
+        const std::string seen_beside_total = fence_beside_total(entity, visit);
+        const std::string seen = fence_of(entity, visit);
         fenced_store::push(all.on(total), seen_beside_total, *fence, "INCRBY", total, step);
         fenced_store::push(all.on(likers), seen, *fence, change, likers, the_wish.user.value());
         fenced_store::push(all.on(count), seen, *fence, "INCRBY", count, step);

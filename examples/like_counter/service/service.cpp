@@ -49,8 +49,8 @@ http_handler handler_of(api& api) {
 service::service(asio::any_io_executor executor, const options& options)
     : store_(make_store(executor, options)),
       locks_(make_locks(executor, options)),
-      likes_(*store_, locks_ ? &*locks_ : nullptr, options.lock, options.patience, options.dawdle,
-             counters_),
+      likes_(*store_, locks_ ? &*locks_ : nullptr, options.lock, options.stripes, options.patience,
+             options.dawdle, counters_),
       api_(likes_, *store_, locks_ ? &*locks_ : nullptr, counters_),
       server_(executor, options.listen, options.http, handler_of(api_)),
       stop_patience_(options.stop_patience) {}

@@ -301,8 +301,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_entered_again_until_all_have_let_go, *l
         [&] { return outer->lease->loss(outer->holder_number) != core::loss::none; }));
     BOOST_TEST((inner->lease->loss(inner->holder_number) == core::loss::keys_gone));
     expect_end(three, enter(*client, anna), acquire_outcome::lease_lost);
-    expect_end(three, enter(*client, anna, core::time_point::min()),
-               acquire_outcome::lease_lost);
+    expect_end(three, enter(*client, anna, core::time_point::min()), acquire_outcome::lease_lost);
     three.world().run_for(1min);  // its validity has ended long since, and the key is another's
     const acquire other = enter(*client, bert);
     expect_granted(three, other);

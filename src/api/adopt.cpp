@@ -96,10 +96,9 @@ lock_handle lock_handle::of_lease(client& client, std::string_view text,
     std::vector<std::string_view> resources;
     for (const std::string& key : lease.keys) {
         if (!key.starts_with(prefix)) {
-            throw config_error("text", "its name '" + key +
-                                           "' does not begin with the client's "
-                                           "key prefix '" +
-                                           prefix + "'. Give both clients the same prefix");
+            std::string why = "its name '" + key;
+            why.append("' does not begin with the client's key prefix '").append(prefix);
+            throw config_error("text", why.append("'. Give both clients the same prefix"));
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }

@@ -190,9 +190,9 @@ public:
             std::chrono::seconds(30));
     }
 
-    /// For 20 s at most.
+    /// For a minute at most. On a busy machine an election may fail, and the next one comes after twice the node timeout.
     static void wait_until_promoted(const redis_server& replica) {
-        wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(20));
+        wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(60));
     }
 
 private:

@@ -73,6 +73,8 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
     if (life.is_permit()) {
         on_attempt(life, what, tag);
     }
+    life.attempt_is_over = life.attempt_is_over || tag.purpose() == purpose::remaining ||
+                           tag.purpose() == purpose::release;
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
         life.fences_before = fences_[life.key].size();
@@ -289,7 +291,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
     const bool is_mismatch =
         v.key == core::key_state::other_kind || v.key == core::key_state::other_limit;
     const bool is_attempt = tag.purpose() == purpose::acquire || tag.purpose() == purpose::retake;
-    if (v.kind == core::vote_kind::denied && is_attempt && is_mismatch) {
+    if (v.kind == core::vote_kind::denied && is_attempt && is_mismatch && !life.attempt_is_over) {
         life.mismatch_told = life.owner.now();
         life.of_another_kind_at |= v.key == core::key_state::other_kind ? bit(server) : 0;
         life.of_another_limit_at |= v.key == core::key_state::other_limit ? bit(server) : 0;

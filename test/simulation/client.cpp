@@ -45,8 +45,8 @@ std::string text_of(const request& r, const core::vote& v) {
 }
 
 std::string words(const request& r) {
-    static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
-                                            "heal",    "raise",  "retake",  "next value"};
+    static constexpr const char* names[] = {"acquire", "adopt", "extend", "release",   "remaining",
+                                            "heal",    "raise", "retake", "next value"};
     if (r.life == nullptr) {
         return r.command.step == core::step::join       ? "join the queue of " + r.key()
                : r.command.step == core::step::leave    ? "leave the queue of " + r.key()

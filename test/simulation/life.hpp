@@ -94,7 +94,10 @@ struct token_life {
     std::uint64_t own_grants = 0;
     bool vote_failed = false;  // on a round of the attempt
 
-    // Those that have denied it since the key is that of another lock, or of a semaphore of another limit.
+    // It is being given back, or has asked how long it will be denied. The client may have stood still, so that the attempt's time was up
+    // when it was sent.
+    bool attempt_is_over = false;
+    // Those that have denied it in time since the key is that of another lock, or of a semaphore of another limit.
     std::uint64_t of_another_kind_at = 0;
     std::uint64_t of_another_limit_at = 0;
     core::time_point mismatch_told{};  // when the latest of them has

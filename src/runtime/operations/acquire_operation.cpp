@@ -111,12 +111,11 @@ void acquire_operation::begin() {
     loop_.alarms.stop_waiting(*this);  // in the local queue
     if (instances_.starting()) {
         wait_for_start();
-    } else if (adopts()) {
-        start_attempts();
-    } else if ((queue_->remote() != nullptr || queue_->expects_other_clients()) &&
+    } else if (!adopts() && (queue_->remote() != nullptr || queue_->expects_other_clients()) &&
                join_remote_queue()) {
         wait_for_turn();
-    } else if (std::min(queue_->next_attempt(), deadline_) > loop_.turn.recent_time()) {
+    } else if (!adopts() &&
+               std::min(queue_->next_attempt(), deadline_) > loop_.turn.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {

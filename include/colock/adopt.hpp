@@ -9,11 +9,18 @@
 
 #include <boost/asio/deferred.hpp>
 
-#include <string>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 namespace colock {
+
+namespace detail {
+
+/// Returns the lease of a text of `lease::detach`. Throws `config_error` if the text is none.
+[[nodiscard]] std::shared_ptr<const runtime::handover> lease_in(std::string_view text);
+
+}  // namespace detail
 
 /// Goes on with a lease that another process, or another client, has detached: see `lease::detach`. It extends the
 /// lease on a quorum of instances first. From then on the watchdog of this client renews it, and it is a lease like
@@ -49,8 +56,9 @@ namespace colock {
 template <typename CompletionToken = boost::asio::deferred_t>
 auto adopt(client& client, std::string_view text, const lock_options& options = {},
            CompletionToken&& token = {}) {
-    return detail::lock_handle::of_lease(client, text, options)
-        .adopt(std::string(text), std::forward<CompletionToken>(token));
+    auto lease = detail::lease_in(text);
+    const auto lock = detail::lock_handle::of_lease(client, *lease, options);
+    return lock.adopt(std::move(lease), std::forward<CompletionToken>(token));
 }
 
 }  // namespace colock

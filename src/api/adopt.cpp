@@ -2,8 +2,6 @@
 
 #include <colock/adopt.hpp>
 
-#include "api/call.hpp"
-#include "api/lease_access.hpp"
 #include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fenced/fenced.hpp"
 #include "kinds/multi/multi.hpp"
@@ -17,9 +15,12 @@
 
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -65,31 +66,19 @@ const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     throw no_text("its kind is '" + lease.kind + "', which this version does not know");
 }
 
-runtime::handover parse(std::string_view text) {
+}  // namespace
+
+std::shared_ptr<const runtime::handover> lease_in(std::string_view text) {
     auto parsed = runtime::parse_handover(text);
     if (const auto* const problem = std::get_if<std::string>(&parsed)) {
         throw no_text(*problem);
     }
-    return std::get<runtime::handover>(std::move(parsed));
+    return std::make_shared<const runtime::handover>(
+        std::get<runtime::handover>(std::move(parsed)));
 }
 
-class adopt_call final : public call<runtime::acquire_operation, lease> {
-public:
-    adopt_call(const runtime::asio_host& host, handler<lease> handler,
-               std::shared_ptr<const runtime::lock_spec> spec, runtime::handover adopted)
-        : call(host, std::move(handler), std::move(spec), std::move(adopted)) {}
-
-    void deliver() override {
-        complete(error_of(result(), take_details()),
-                 lease_access::make(take_lease(), holder(), fence()));
-    }
-};
-
-}  // namespace
-
-lock_handle lock_handle::of_lease(client& client, std::string_view text,
+lock_handle lock_handle::of_lease(client& client, const runtime::handover& lease,
                                   const lock_options& options) {
-    const runtime::handover lease = parse(text);
     const kinds::lock_kind& kind = kind_of(lease);
     const std::string prefix =
         client.host_ ? client.host_->parts().settings.key_prefix : std::string();
@@ -103,19 +92,6 @@ lock_handle lock_handle::of_lease(client& client, std::string_view text,
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }
     return {client, resources, options, kind};
-}
-
-void lock_handle::start_adopt(std::shared_ptr<const runtime::lock_spec> spec, std::string_view text,
-                              handler<lease> handler) {
-    const runtime::asio_host* const owner =
-        spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
-    if (owner == nullptr || owner->is_inherited()) {
-        refuse<lease>(owner, std::move(handler), spec ? spec->resource() : std::string_view(),
-                      lease());
-        return;
-    }
-    const auto host = runtime::asio_host::of(spec->owner);
-    start_call<adopt_call>(host, std::move(handler), std::move(spec), parse(text));
 }
 
 }  // namespace colock::detail

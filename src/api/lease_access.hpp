@@ -7,7 +7,6 @@
 #include <colock/lease.hpp>
 
 #include "api/call.hpp"
-#include "core/outcome.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/key/lease_driver.hpp"
 
@@ -15,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -36,9 +34,6 @@ struct lease_access {
     }
     static std::uint32_t holder_of(const lease& l) noexcept { return l.held_.holder; }
 };
-
-/// The error of an operation that was to get a lease.
-error error_of(core::acquire_outcome result, std::string details);
 
 /// The error of an operation on a lease. `lock` is the name of the lock on which it was started, if it was.
 error error_of(runtime::lease_result result, const runtime::lease_driver& state,

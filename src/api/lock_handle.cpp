@@ -22,6 +22,7 @@
 #include <utility>
 
 namespace colock::detail {
+namespace {
 
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
@@ -49,13 +50,15 @@ error error_of(core::acquire_outcome result, std::string details) {
     return {boost::asio::error::operation_aborted, std::move(details)};
 }
 
-namespace {
-
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:
     acquire_call(const runtime::asio_host& host, handler<lease> handler,
                  std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner)
         : call(host, std::move(handler), std::move(spec), core::never, owner) {}
+    acquire_call(const runtime::asio_host& host, handler<lease> handler,
+                 std::shared_ptr<const runtime::lock_spec> spec,
+                 std::shared_ptr<const runtime::handover> adopted)
+        : call(host, std::move(handler), std::move(spec), std::move(adopted)) {}
 
     void deliver() override {
         complete(error_of(result(), take_details()),
@@ -211,6 +214,17 @@ void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec, 
     }
     const auto host = runtime::asio_host::of(spec->owner);
     start_call<acquire_call>(host, std::move(handler), std::move(spec), owner);
+}
+
+void lock_handle::start_adopt(std::shared_ptr<const runtime::lock_spec> spec,
+                              std::shared_ptr<const runtime::handover> adopted,
+                              handler<lease> handler) {
+    if (!can_start(spec)) {
+        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
+        return;
+    }
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<acquire_call>(host, std::move(handler), std::move(spec), std::move(adopted));
 }
 
 void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,

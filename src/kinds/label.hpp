@@ -24,6 +24,7 @@ inline constexpr std::size_t longest_label = 64;
 /// Returns the label in a token, as label_at in lock_key.lua. Returns an empty text if there is none, or if the value is no
 /// token.
 [[nodiscard]] std::string_view label_in(std::string_view token) noexcept;
+
 }  // namespace colock::kinds
 
 #endif

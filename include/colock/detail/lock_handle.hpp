@@ -25,8 +25,9 @@ class lock_kind;
 }
 
 namespace colock::runtime {
+struct handover;
 struct lock_spec;
-}
+}  // namespace colock::runtime
 
 namespace colock::detail {
 
@@ -77,15 +78,17 @@ public:
             try_initiation{{spec_, owner}}, token, deadline);
     }
 
-    /// A lock like the one of a lease that another process has detached, with these options. The text is that of
-    /// `lease::detach`. Throws `config_error` if it is none, or if the client cannot have such a lock.
-    static lock_handle of_lease(client& client, std::string_view text, const lock_options& options);
+    /// A lock like the one of a lease that another process has detached, with these options. Throws `config_error` if
+    /// the client cannot have such a lock.
+    static lock_handle of_lease(client& client, const runtime::handover& lease,
+                                const lock_options& options);
 
     /// Goes on with that lease.
     template <typename CompletionToken = boost::asio::deferred_t>
-    auto adopt(std::string text, CompletionToken&& token = {}) const {
+    auto adopt(std::shared_ptr<const runtime::handover> adopted,
+               CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            adopt_initiation{{spec_, 0}}, token, std::move(text));
+            adopt_initiation{{spec_, 0}}, token, std::move(adopted));
     }
 
     /// See `reentrant_mutex`.
@@ -124,13 +127,14 @@ private:
 
     struct adopt_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler, const std::string& text) && {
+        void operator()(Handler&& handler, std::shared_ptr<const runtime::handover> adopted) && {
             auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_adopt(std::move(this->spec), text, std::move(to));
+            start_adopt(std::move(this->spec), std::move(adopted), std::move(to));
         }
     };
 
-    static void start_adopt(std::shared_ptr<const runtime::lock_spec> spec, std::string_view text,
+    static void start_adopt(std::shared_ptr<const runtime::lock_spec> spec,
+                            std::shared_ptr<const runtime::handover> adopted,
                             handler<lease> handler);
     static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                               handler<lease> handler);

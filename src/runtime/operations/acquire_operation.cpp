@@ -49,9 +49,10 @@ acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
       deadline_(deadline),
       owner_(owner) {}
 
-acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec, handover adopted)
+acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
+                                     std::shared_ptr<const handover> adopted)
     : acquire_operation(std::move(spec), core::never) {
-    adopted_ = std::make_unique<const handover>(std::move(adopted));
+    adopted_ = std::move(adopted);
 }
 
 acquire_operation::~acquire_operation() = default;

@@ -46,7 +46,8 @@ public:
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline,
                       std::uint64_t owner = 0);
     /// Goes on with a lease of another process: instead of an attempt, that is extended. It waits for nobody.
-    acquire_operation(std::shared_ptr<const lock_spec> spec, handover adopted);
+    acquire_operation(std::shared_ptr<const lock_spec> spec,
+                      std::shared_ptr<const handover> adopted);
     ~acquire_operation() override;
 
     void cancel() final;
@@ -174,7 +175,7 @@ private:
     void give_up_attempt();
 
     std::shared_ptr<const lock_spec> spec_;
-    std::unique_ptr<const handover> adopted_;  // null for all but few
+    std::shared_ptr<const handover> adopted_;  // null for all but few
     loop& loop_;
     const instance_group& instances_;
     core::time_point deadline_;

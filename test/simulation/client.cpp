@@ -44,9 +44,31 @@ std::string text_of(const request& r, const core::vote& v) {
     return test::to_text(v) + (has_slots ? text_of(numbers_of(v)) : std::string());
 }
 
+std::string name_of(purpose what) {
+    switch (what) {
+        case purpose::acquire:
+            return "acquire";
+        case purpose::adopt:
+            return "adopt";
+        case purpose::extend:
+            return "extend";
+        case purpose::release:
+            return "release";
+        case purpose::remaining:
+            return "remaining";
+        case purpose::heal:
+            return "heal";
+        case purpose::raise:
+            return "raise";
+        case purpose::retake:
+            return "retake";
+        case purpose::next_value:
+            return "next value";
+    }
+    return "?";
+}
+
 std::string words(const request& r) {
-    static constexpr const char* names[] = {"acquire", "adopt", "extend", "release",   "remaining",
-                                            "heal",    "raise", "retake", "next value"};
     if (r.life == nullptr) {
         return r.command.step == core::step::join       ? "join the queue of " + r.key()
                : r.command.step == core::step::leave    ? "leave the queue of " + r.key()
@@ -54,7 +76,7 @@ std::string words(const request& r) {
                                                         : "remaining of " + r.key();
     }
     const core::lease_tag tag = core::lease_tag::from(r.tag);
-    std::string name = names[static_cast<std::size_t>(tag.purpose())];
+    std::string name = name_of(tag.purpose());
     if (tag.purpose() == purpose::extend || tag.purpose() == purpose::retake) {
         name += " #" + std::to_string(tag.round());
     }

@@ -115,8 +115,8 @@ stop_at_exit() {
     colock_started+=("$1 $REPLY")
 }
 
-# When a process was started, in REPLY: with it an id that now belongs to a stranger is told from ours. On Linux it starts no
-# process: bash 5.2 may lose a Ctrl-C that comes during a command substitution.
+# Stores in REPLY when a process was started. The system may give the id of our process to another one, which has started later. On
+# Linux this starts no process, because bash 5.2 may lose a Ctrl-C during a command substitution.
 birth_of() {
     local fields
     REPLY=
@@ -165,8 +165,8 @@ is_ours() {
     return 1
 }
 
-# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end. Do not redirect its stderr. The trap
-# of INT runs in it, and tells of the Ctrl-C there.
+# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end. Do not redirect its stderr, because the
+# trap of INT writes its message there.
 run_interruptible() {
     local pid status=0
     "$@" &

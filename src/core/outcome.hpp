@@ -19,7 +19,7 @@ enum class acquire_outcome : std::uint8_t {
     closed,  ///< its client was
     // Not by the machine, but by the client:
     would_deadlock,  ///< its owner holds the lock already, and would wait for itself
-    lease_lost,  ///< the lease that it was to go on with is lost: its owner's, or the one that it was to adopt
+    lease_lost,  ///< its owner has lost the lease that it was to enter again, or the lease that it was to adopt is lost
 };
 
 /// Why a lease ended by itself.

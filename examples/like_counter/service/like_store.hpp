@@ -32,7 +32,7 @@ public:
 /// Names one stay in a critical section; no two stays share one.
 struct visit_id {
     std::string value;
-    /// With several locks for each entity, names the one that covers this stay. Stays under different locks do not see each other.
+    /// If an entity has several locks: the lock that covers this stay. Stays under different locks do not see each other.
     std::string section{};
 };
 

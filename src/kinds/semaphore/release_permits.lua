@@ -32,7 +32,7 @@ local function release_from_set(key, token)
     return true
 end
 
--- Calls a function for one key. Of several keys, one that cannot be released does not keep the others from it.
+-- Calls a function for one key. If there are several keys and one cannot be released, the others are released.
 local function attempt(what, key, token)
     if #KEYS == 1 then
         return true, what(key, token)

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <ranges>
@@ -30,8 +31,12 @@ const std::string names_of_sets = names + " interop:e interop:f interop:g intero
 
 constexpr std::size_t most_overlaps_told = 10;
 
-// What each library gets at the least, by the second: a small part of what was measured.
+// How often each library must acquire the lock, per second of one round: a small part of what was measured.
 constexpr double least_per_second = 1;
+
+// Other libraries poll, and node-redlock can block itself for seconds by a minority of its keys. How often they acquire
+// the lock in one round is a matter of chance. So a round in which one of them got less is followed by another.
+constexpr std::size_t most_rounds = 12;
 
 double ms(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
@@ -73,8 +78,11 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
     return times;
 }
 
-std::vector<test::section> contend(const encounter& encounter, std::vector<worker>& workers,
-                                   double seconds, findings& findings) {
+using sections_of_workers = std::vector<std::vector<test::section>>;
+
+// One round: all workers contend for `seconds`.
+void contend(const encounter& encounter, std::vector<worker>& workers, double seconds,
+             sections_of_workers& sections) {
     const test::temporary_folder folder;
     const auto file = [&](std::size_t i) { return folder.path() / std::to_string(i); };
     for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -87,26 +95,40 @@ std::vector<test::section> contend(const encounter& encounter, std::vector<worke
     }
     // The last wait may be a long one, but not longer than what an abandoned lock would cost.
     const auto patience = std::chrono::milliseconds(static_cast<long>(seconds * 1000)) + ttl;
-    std::vector<test::section> sections;
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i].answer(patience);
-        auto its = test::read_sections(file(i), workers[i].kind());
-        findings.expect(!its.empty(), "a process of " + workers[i].kind() + " got no lock");
-        std::ranges::move(its, std::back_inserter(sections));
+        std::ranges::move(test::read_sections(file(i), workers[i].kind()),
+                          std::back_inserter(sections[i]));
+    }
+}
+
+// Several names are entered at once: they are one acquisition.
+std::size_t acquisitions(const std::vector<test::section>& sections, const std::string& kind) {
+    std::set<std::chrono::nanoseconds> entered;
+    for (const auto& s : sections) {
+        if (s.kind == kind) {
+            entered.insert(s.entered);
+        }
+    }
+    return entered.size();
+}
+
+std::vector<test::section> all_of(const sections_of_workers& workers) {
+    std::vector<test::section> sections;
+    for (const auto& its : workers) {
+        std::ranges::copy(its, std::back_inserter(sections));
     }
     return sections;
 }
 
 nlohmann::json tell_of(const std::string& kind, const std::vector<test::section>& sections) {
-    std::set<std::chrono::nanoseconds> entered;  // several names are entered at once
     std::chrono::nanoseconds longest_wait{};
     for (const auto& s : sections) {
         if (s.kind == kind) {
-            entered.insert(s.entered);
             longest_wait = std::max(longest_wait, s.entered - s.asked);
         }
     }
-    return {{"acquisitions", entered.size()}, {"longest_wait_ms", ms(longest_wait)}};
+    return {{"acquisitions", acquisitions(sections, kind)}, {"longest_wait_ms", ms(longest_wait)}};
 }
 
 }  // namespace
@@ -138,7 +160,23 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     }
     findings.expect_soon([&] { return servers.keys() == 0; }, "after the scenarios keys are left");
 
-    const auto sections = contend(encounter, workers, seconds, findings);
+    sections_of_workers of_workers(workers.size());
+    const auto least = static_cast<std::size_t>(std::ceil(least_per_second * seconds));
+    const auto peers_want_more = [&] {
+        const auto of_peers = of_workers | std::views::drop(encounter.colock_workers);
+        return std::ranges::any_of(of_peers, &std::vector<test::section>::empty) ||
+               acquisitions(all_of(of_workers), encounter.peer) < least;
+    };
+    std::size_t rounds = 0;
+    do {
+        contend(encounter, workers, seconds, of_workers);
+        ++rounds;
+    } while (rounds < most_rounds && !encounter.peer.empty() && peers_want_more());
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        findings.expect(!of_workers[i].empty(),
+                        "a process of " + workers[i].kind() + " got no lock");
+    }
+    const auto sections = all_of(of_workers);
     findings.expect_soon([&] { return servers.keys() == 0; }, "after the contention keys are left");
     const auto overlaps = test::find_overlaps(sections);
     for (const auto& overlap : overlaps | std::views::take(most_overlaps_told)) {
@@ -150,13 +188,16 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     }
     findings.expect(longest_section <= longest_section_allowed, "a section took too long to judge");
     for (const auto& kind : kinds) {
-        auto& figures = result["contention"][kind] = tell_of(kind, sections);
-        findings.expect(figures["acquisitions"] >= least_per_second * seconds,
-                        kind + " got the lock " + figures["acquisitions"].dump() + " times only");
+        const auto& figures = result["contention"][kind] = tell_of(kind, sections);
+        const auto wanted = kind == encounter.peer ? least : least * rounds;
+        findings.expect(acquisitions(sections, kind) >= wanted,
+                        kind + " acquired the lock only " + figures["acquisitions"].dump() +
+                            " times in " + std::to_string(rounds) + " rounds");
     }
     result["encounter"] = encounter.name;
     result["instances"] = encounter.instances;
     result["seconds"] = seconds;
+    result["rounds"] = rounds;
     result["overlaps"] = overlaps.size();
     result["changes_of_hands"] = test::count_changes(sections);
     result["longest_section_ms"] = ms(longest_section);

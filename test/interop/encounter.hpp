@@ -30,8 +30,9 @@ struct programs {
     std::vector<std::string> peer;
 };
 
-/// Starts servers and workers, plays the scenarios, lets all workers contend for `seconds`, and
-/// checks what came of it. `failures` in the result is empty if all is well.
+/// Starts servers and workers, plays the scenarios, and lets all workers contend for `seconds`. A round in which a
+/// library acquired too little is followed by another, up to a limit. `failures` in the result is empty if every check
+/// passed.
 nlohmann::json run(const encounter& encounter, const programs& programs, double seconds);
 
 }  // namespace colock::interop

@@ -28,9 +28,9 @@ struct options {
 };
 
 void print(const nlohmann::json& result) {
-    std::printf("%s: %s overlaps, %s changes of hands, longest section %.1f ms\n",
-                result["encounter"].get<std::string>().c_str(), result["overlaps"].dump().c_str(),
-                result["changes_of_hands"].dump().c_str(),
+    std::printf("%s: %s rounds, %s overlaps, %s changes of hands, longest section %.1f ms\n",
+                result["encounter"].get<std::string>().c_str(), result["rounds"].dump().c_str(),
+                result["overlaps"].dump().c_str(), result["changes_of_hands"].dump().c_str(),
                 result["longest_section_ms"].get<double>());
     for (const auto& [kind, figures] : result["contention"].items()) {
         std::printf("   %-9s %5s acquisitions, longest wait %6.1f ms", kind.c_str(),

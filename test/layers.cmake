@@ -25,7 +25,7 @@ set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # What only src/kinds names: the lock kinds, and their scripts.
-set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned)([^a-z_]|$)")
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|fifo|fenced_fifo)([^a-z_]|$)")
 
 # Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
 # here, each includes only those that it is made of.
@@ -35,6 +35,7 @@ set(kinds_below_queue "none")
 set(kinds_below_multi "none")
 set(kinds_below_semaphore "none")
 set(kinds_below_fenced "exclusive")
+set(kinds_below_fifo "exclusive|fenced")
 set(kinds_below_shared "exclusive|fenced")
 set(kinds_below_versioned "none")
 

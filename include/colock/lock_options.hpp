@@ -25,6 +25,15 @@ struct retry_options {
     std::size_t attempts = 0;
 };
 
+/// The order in which the waiters of a name get a lock.
+enum class queue_order {
+    /// Each client keeps the order of its own waiters. Between clients it is a hint: a client that asks at the right
+    /// moment may go past others that wait. This is the fastest.
+    hint,
+    /// First in, first out: nobody goes past a live waiter, from any client. See `lock_options::order`.
+    fifo,
+};
+
 /// The options of a lock. It is an aggregate: set the fields that differ, and keep the others.
 ///
 /// docs/configuration.md has the same fields as a table, with recommendations.
@@ -109,6 +118,21 @@ struct lock_options {
     /// thus in the slot of the key. If a counter holds no number below 2^53, the vote of its server fails.
     /// See docs/fencing.md.
     bool fencing = false;
+
+    /// The order of the waiters. `queue_order::fifo` is possible for `mutex` and `reentrant_mutex`, on one
+    /// instance: a single server, Sentinel, or a Redis Cluster. Independent instances may order waiters
+    /// differently.
+    ///
+    /// All programs that use the name should give the same order. A lock without `fifo` takes the name as soon
+    /// as it is free. The server learns of a waiter by its first attempt, and the order is that of these
+    /// attempts. `try_acquire` fails if a live waiter is there.
+    ///
+    /// A waiter that is cancelled or times out leaves at once. The waiters of a client that has died are
+    /// skipped after four times `retry.maximum`, which is limited to 50 ms to 1 s here. A client that stands
+    /// still for as long loses its places, and gets new ones at the end.
+    ///
+    /// A lease is not handed off in the client: `handoff_limit` has no effect. See docs/mutex.md.
+    queue_order order = queue_order::hint;
 
     /// Returns the interval of the watchdog: `renew`, or a third of the ttl.
     [[nodiscard]] std::chrono::milliseconds renew_interval() const noexcept {

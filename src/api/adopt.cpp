@@ -91,7 +91,9 @@ lock_handle lock_handle::of_lease(client& client, const runtime::handover& lease
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }
-    return {client, resources, options, kind};
+    lock_options as_held = options;
+    as_held.order = queue_order::hint;  // it waits for nobody
+    return {client, resources, as_held, kind};
 }
 
 }  // namespace colock::detail

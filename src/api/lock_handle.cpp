@@ -98,6 +98,11 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     policy.attempts = options.retry.attempts;
     policy.unavailable_timeout = options.unavailable_timeout;
     policy.handoff = {options.handoff_limit, options.handoff_time};
+    if (kind.traits().orders_waiters) {
+        policy.handoff = {
+            0, core::duration::zero()};  // others may wait before the next one of this client
+        policy.place_refresh = core::queue_place_settings::refresh_for(options.retry.maximum);
+    }
     return policy;
 }
 
@@ -158,6 +163,7 @@ lock_handle::lock_handle(client& client, std::span<const std::string_view> resou
         check_resource(resource);
     }
     options.validate();
+    check_order(options, kind, client.host_ ? client.host_->parts().instances.size() : 1);
     if (client.host_) {
         check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
         check_drift(options.ttl, client.host_->parts().settings.drift);

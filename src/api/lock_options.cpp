@@ -7,6 +7,7 @@
 #include "api/options_check.hpp"
 
 #include <chrono>
+#include <string>
 
 namespace colock {
 
@@ -30,6 +31,10 @@ void lock_options::validate() const {
     check_range("retry.initial", retry.initial, least, std::chrono::minutes(1));
     check_at_most("retry.initial", retry.initial, "retry.maximum", retry.maximum);
     check_range("handoff_time", handoff_time, milliseconds(0), std::chrono::hours(1));
+    if (order != queue_order::hint && order != queue_order::fifo) {
+        throw config_error("order", std::to_string(static_cast<int>(order)) +
+                                        " is no order. Use queue_order::hint or queue_order::fifo");
+    }
     check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
 }
 

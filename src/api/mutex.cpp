@@ -2,13 +2,11 @@
 
 #include <colock/mutex.hpp>
 
-#include "kinds/exclusive/exclusive.hpp"
-#include "kinds/fenced/fenced.hpp"
+#include "api/exclusive_kind.hpp"
 
 namespace colock {
 
 mutex::mutex(client& client, std::string_view resource, lock_options options)
-    : side_(client, resource, options, options.fencing ? kinds::fenced : kinds::exclusive),
-      options_(options) {}
+    : side_(client, resource, options, detail::exclusive_kind(options)), options_(options) {}
 
 }  // namespace colock

@@ -4,8 +4,10 @@
 #define COLOCK_API_OPTIONS_CHECK_HPP
 
 #include <colock/error.hpp>
+#include <colock/lock_options.hpp>
 
 #include "core/validity.hpp"
+#include "kinds/kind.hpp"
 #include "runtime/client_context.hpp"
 
 #include <chrono>
@@ -64,6 +66,25 @@ inline void check_resource(std::string_view resource) {
 /// The shortest ttl leaves something after drift, the longest is one that is meant.
 inline void check_ttl(std::string_view field, std::chrono::milliseconds ttl) {
     check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
+}
+
+/// Throws `config_error` for an order of the waiters that is not possible with that kind, or with so many instances.
+inline void check_order(const lock_options& options, const kinds::lock_kind& kind,
+                        std::size_t instances) {
+    if (options.order == queue_order::hint) {
+        return;
+    }
+    if (!kind.traits().orders_waiters) {
+        throw config_error(
+            "order", "fifo is only possible for mutex and reentrant_mutex. Use one of them, or "
+                     "queue_order::hint");
+    }
+    if (instances != 1) {
+        throw config_error(
+            "order", "fifo with " + to_text(instances) +
+                         " instances is not possible, since they may order waiters differently. "
+                         "Use one server, Sentinel or a Cluster, or queue_order::hint");
+    }
 }
 
 /// Throws `config_error` for a ttl of which the client's drift leaves nothing: a lock that is never valid.

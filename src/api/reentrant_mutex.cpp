@@ -2,13 +2,12 @@
 
 #include <colock/reentrant_mutex.hpp>
 
-#include "kinds/exclusive/exclusive.hpp"
-#include "kinds/fenced/fenced.hpp"
+#include "api/exclusive_kind.hpp"
 
 namespace colock {
 
 reentrant_mutex::reentrant_mutex(client& client, std::string_view resource, lock_options options)
-    : side_(client, resource, options, options.fencing ? kinds::fenced : kinds::exclusive,
+    : side_(client, resource, options, detail::exclusive_kind(options),
             detail::lock_handle::reentry::allowed),
       options_(options) {}
 

@@ -25,6 +25,10 @@ enum class step : std::uint8_t {
     withdraw,  ///< take back the announcement of a client of which nobody waits any more
     /// Wait in the remote queue of the key, with that `ticket`, for `ttl`: see `core::queue_ticket`. The vote has the
     /// ticket before it, or 0.
+    ///
+    /// If the order of the lock's waiters binds, it is one of two things. With the `value` 0, the waiter enters their queue. Otherwise
+    /// the client keeps its places, from `place` to the one with the number `value`: see `core::queue_place`. The vote has the client
+    /// before that, or 0. It is a denial if places may be missing.
     join,
     leave,  ///< leave the remote queue. The vote has the number of tickets that are left
     /// Report the version and the value of a record. The grant has the version, and the value as its detail. It has no detail if the
@@ -57,6 +61,8 @@ struct command {
     bool announces = true;
     /// A slower `remaining`, which also reports what the key holds if no lock wrote it.
     bool explains = false;
+    /// Of a waiter of a lock whose order binds: how long the places of its client last, in milliseconds, if that does not refresh them.
+    std::uint16_t place_ttl = 0;
     std::string_view key;  ///< the first one, by which an instance finds its node
     std::span<const std::string_view> more_keys;  ///< empty for a lock with one name
     std::string_view token;
@@ -64,9 +70,13 @@ struct command {
     time_point deadline = never;  ///< not sent after that
     /// What the lease has, or is to have, beside its keys: a fence, or the number of a permit. 0: none, or any.
     std::uint64_t value = 0;
-    /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
-    /// Of a write: the new value of the record, or null to erase it.
-    const std::string* values = nullptr;
+    union {  // as small as it can be
+        /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
+        /// Of a write: the new value of the record, or null to erase it.
+        const std::string* values = nullptr;
+        /// Of a waiter of a lock whose order binds: its number among those of the client `ticket`. 0: it has no place.
+        std::uint64_t place;
+    };
     /// Of a waiting client: the number of its announcement or ticket. For a record: the longest value of a reply in bytes; 0: any.
     std::uint64_t ticket = 0;
 };

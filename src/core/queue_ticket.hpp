@@ -3,6 +3,7 @@
 #ifndef COLOCK_CORE_QUEUE_TICKET_HPP
 #define COLOCK_CORE_QUEUE_TICKET_HPP
 
+#include "core/queue_advice.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
@@ -86,15 +87,7 @@ private:
 /// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
 class queue_ticket {
 public:
-    enum class advice : std::uint8_t {
-        none,
-        wait,        ///< an attempt makes no sense before its turn
-        turn,        ///< the lock seems to be free: attempt now
-        on_its_own,  ///< it is the first, and was denied when it was its turn: it has to look for itself
-        poll,  ///< as that, and others have taken the lock time and again since: to be told is too late
-        broken,  ///< as `on_its_own`, and the ticket is given up
-        over,    ///< it has held the lock for long, and is to leave
-    };
+    using advice = queue_advice;
 
     struct event {
         enum class kind_type : std::uint8_t {

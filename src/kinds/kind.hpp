@@ -49,6 +49,8 @@ struct kind_traits {
     core::milliseconds announcement_ttl{0};
     /// Its waiters join the remote queue, if they can.
     bool joins_remote_queue = true;
+    /// The order of its waiters binds: see `core::queue_place`. `queue()` keeps their places.
+    bool orders_waiters = false;
     /// Its lease can become a reader's of a shared kind.
     bool is_downgradable = false;
 };

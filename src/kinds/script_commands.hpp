@@ -17,7 +17,9 @@ enum class needed_by : std::uint8_t {
     fencing = 4,  ///< kinds with fences
     semaphores = 8,
     records = 16,
+    orders = 32,  ///< locks whose order binds
     sets = readers | semaphores,
+    all_sets = sets | orders,
     all_but_plain = readers | fencing | semaphores | records,
 };
 
@@ -43,10 +45,12 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"pexpire", needed_by::every_lock, "'pexpire',k,1"},
     {"time", needed_by::all_but_plain, "'time'"},
     {"rename", needed_by::sets, "'rename',k,k"},
-    {"zadd", needed_by::sets, "'zadd',k,'xx',0,''"},
-    {"zrange", needed_by::sets, "'zrange',k,0,0"},
-    {"zscore", needed_by::sets, "'zscore',k,''"},
-    {"zrem", needed_by::sets, "'zrem',k,''"},
+    {"zadd", needed_by::all_sets, "'zadd',k,'xx',0,''"},
+    {"zrange", needed_by::all_sets, "'zrange',k,0,0"},
+    {"zscore", needed_by::all_sets, "'zscore',k,''"},
+    {"zrem", needed_by::all_sets, "'zrem',k,''"},
+    {"zrank", needed_by::orders, "'zrank',k,''"},
+    {"exists", needed_by::orders, "'exists',k"},
     {"zcard", needed_by::semaphores, "'zcard',k"},
     {"zrangebyscore", needed_by::semaphores, "'zrangebyscore',k,1,0"},
     {"zremrangebyscore", needed_by::readers, "'zremrangebyscore',k,0,0"},
@@ -55,7 +59,6 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     // An even number of arguments behind the key is needed, but looked at only after the rights.
     {"hset", needed_by::records, "'hset',k,'','',''"},
     {"persist", needed_by::records, "'persist',k"},
-    {"exists", needed_by::no_lock},
     {"mget", needed_by::no_lock},
     {"type", needed_by::no_lock},
     {"lindex", needed_by::no_lock},

@@ -14,7 +14,9 @@
 #include "runtime/key/key_queue.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/key/owners.hpp"
+#include "runtime/key/places.hpp"
 #include "runtime/key/ticket.hpp"
+#include "runtime/key/watcher.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
 #include "runtime/operations/acquire_operation.hpp"
@@ -60,11 +62,12 @@ struct members {
     /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
     list<lease_driver> giving_back;
     list<ticket> tickets;
+    list<runtime::places> places;
     list<record_operation> records;  ///< running, or with a vote pending
     /// The queues of locks with several names, by each name but the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
     /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.
-    std::unordered_map<std::string_view, ticket*> watched;
+    std::unordered_map<std::string_view, watcher*> watched;
 };
 
 /// What the queues, leases and tickets of a client work with. They know these parts, and not the engine, which has them, and tells
@@ -76,6 +79,7 @@ struct client_context : loop {
     const engine_settings settings;
     const std::uint64_t client_number =
         world.random() % core::value_limit;  // see `core::command::ticket`
+    std::uint64_t places_given = 0;          // see `core::command::place`
     withdrawals withdrawn{*this};            // lives longer than the instances, which owe it votes
     instance_group instances;
     key_queues queues{*this};

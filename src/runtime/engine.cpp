@@ -107,6 +107,7 @@ void engine::on_state_change(std::size_t index) {
     for_each(parts_.members.acquiring,
              [=](acquire_operation& one) { one.on_instances_changed(is_back); });
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
+    for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
 }
 
@@ -119,7 +120,7 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
     parts_.turn.note_time();
     auto& watched = parts_.members.watched;
     if (const auto ticket = watched.find(key); ticket != watched.end()) {
-        ticket->second->on_ticket_changed(index);
+        ticket->second->on_watched_changed(index);
     } else if (key_queue* const queue = parts_.queues.find(key)) {
         queue->on_key_changed(index);
     }
@@ -161,6 +162,7 @@ void engine::tell_own_writes() {
 void engine::on_all_keys_changed(std::size_t index) {
     parts_.turn.note_time();
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_all_keys_changed(index); });
+    for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.acquiring, [=](acquire_operation& one) { one.on_key_changed(index); });
 }
 
@@ -252,6 +254,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);
     abandon_all(parts_.members.tickets);
+    abandon_all(parts_.members.places);
     abandon_all(parts_.members.records);
     parts_.queues.abandon();
     parts_.finished.drop();

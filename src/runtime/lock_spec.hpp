@@ -6,13 +6,16 @@
 #include "core/backoff.hpp"
 #include "core/client_hold.hpp"
 #include "core/lease.hpp"
+#include "core/queue_place.hpp"
 #include "core/time.hpp"
 #include "kinds/kind.hpp"
 
 #include <boost/container_hash/hash.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,9 +40,17 @@ struct lock_policy {
     std::size_t attempts = 0;
     core::duration unavailable_timeout{};
     core::handoff_bounds handoff;
+    /// Of a lock whose order binds: see `core::queue_place_settings`.
+    core::duration place_refresh{};
     /// See `core::acquire_settings`.
     core::duration attempt_interval{};
 
+    /// See `core::command`.
+    [[nodiscard]] std::uint16_t place_ttl() const noexcept {
+        const core::duration ttl = core::queue_place_settings{place_refresh}.ttl();
+        return static_cast<std::uint16_t>(
+            std::chrono::duration_cast<core::milliseconds>(ttl).count());
+    }
     [[nodiscard]] const kinds::lock_kind& kind() const noexcept { return *kind_; }
     [[nodiscard]] kinds::admission admission() const noexcept { return kind_->traits().admission; }
     void set_kind(const kinds::lock_kind& kind) noexcept {

@@ -38,6 +38,7 @@ Lock lock_of(client& locks, std::size_t number, const orders& work) {
     lock_options options;
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
+    options.order = work.kind == lock_kind::ordered ? queue_order::fifo : queue_order::hint;
     return {locks, lock_name(work.hot_key ? 0 : number), options};
 }
 
@@ -216,6 +217,7 @@ private:
         }
         switch (work_.kind) {
             case lock_kind::mutex:
+            case lock_kind::ordered:
                 break;
             case lock_kind::exchange:
                 return exchange(versioned(locks_, record_name(number)), meter_);

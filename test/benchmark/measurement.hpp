@@ -25,6 +25,7 @@ enum class lock_kind : std::uint8_t {
     reader,
     permit,
     reentrant,
+    ordered,   ///< a mutex with a binding order
     names,     ///< of a multi_mutex
     exchange,  ///< nothing: it writes a versioned value, whose version it knows
     update,    ///< the same, by a read and a write

@@ -33,6 +33,7 @@ Workloads that run only if --workload names them:
   shared          a shared_mutex compared with a mutex: writes, reads, one hot name read inside one process, and 16
                   processes on one name with 90 % reads
   reentrant       a reentrant_mutex compared with a mutex, and how often an owner enters again by try_reenter
+  fifo            a mutex with a binding order compared with one without: a name for each task, and one name for all
   versioned       compare_exchange and update of a versioned value compared with a mutex, on one server: a name for each
                   task, and one name for all
   semaphore       a semaphore compared with a mutex: one permit, 16 free ones, 16 of which 8 are taken, and 1,024 that are

@@ -6,6 +6,7 @@
 #include "benchmark/child_process.hpp"
 #include "benchmark/cluster.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/fifo.hpp"
 #include "benchmark/hold.hpp"
 #include "benchmark/multi.hpp"
 #include "benchmark/overload.hpp"
@@ -164,6 +165,7 @@ const std::vector<workload_entry>& workloads() {
         {"shared", false, run_shared},
         {"semaphore", false, run_semaphore},
         {"reentrant", false, run_reentrant},
+        {"fifo", false, run_fifo},
         {"multi", false, run_multi},
         {"versioned", false, run_versioned},
         {"overload", false, run_overload},

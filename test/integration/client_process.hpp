@@ -21,9 +21,10 @@ extern const char* const path_of_lock_holder;  // cmake/testing.cmake writes its
 class client_process : public child_process {
 public:
     /// Of the configuration it gets the instances and the timeout of a vote.
+    /// `what` is "plain", "fenced" or "fifo".
     client_process(const std::string& resource, milliseconds ttl, const config& configuration,
-                   bool fencing = false)
-        : child_process("lock_holder", command(resource, ttl, configuration, fencing)) {}
+                   const std::string& what = "plain")
+        : child_process("lock_holder", command(resource, ttl, configuration, what)) {}
 
     asio::awaitable<std::string> wait_for_answer() {
         std::optional<std::string> next;
@@ -39,13 +40,12 @@ public:
 
 private:
     static std::vector<std::string> command(const std::string& resource, milliseconds ttl,
-                                            const config& configuration, bool fencing) {
+                                            const config& configuration, const std::string& what) {
         const nlohmann::json json{
             {"instances", configuration.instances},
             {"instance_timeout_ms", configuration.instance_timeout.count()},
         };
-        return {path_of_lock_holder, resource, std::to_string(ttl.count()), json.dump(),
-                fencing ? "fenced" : "plain"};
+        return {path_of_lock_holder, resource, std::to_string(ttl.count()), json.dump(), what};
     }
 };
 

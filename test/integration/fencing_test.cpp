@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(the_write_of_a_stopped_holder_is_refused, *label("fault-20"
         fenced_resource resource;
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(others);
-        client_process process("x", 500ms, instances.config(), true);
+        client_process process("x", 500ms, instances.config(), "fenced");
         const std::string held = co_await process.ask("acquire");
         BOOST_TEST(held == "held");
         const std::string first_fence = co_await process.ask("fence");

@@ -171,6 +171,11 @@ public:
         command.value = value;
         s.values = what.values;
         command.values = s.values.empty() ? nullptr : &s.values;
+        if (what.client != 0) {
+            command.ticket = what.client;
+            command.place = what.place;
+            command.place_ttl = what.place_ttl;
+        }
         s.more_names = what.more_keys;
         s.more_keys.assign(s.more_names.begin(), s.more_names.end());
         command.more_keys = s.more_keys;

@@ -24,7 +24,7 @@
 #include <utility>
 
 // A process with a lock. Arguments: the resource, the ttl in milliseconds, the configuration as JSON, and
-// "fenced" or "plain".
+// "plain", "fenced" or "fifo".
 // It reads commands, a line each, and answers each with a line:
 //   ready     when all instances are: "ready"
 //   acquire   "held", or the error
@@ -167,6 +167,10 @@ int main(int argc, char** argv) {
     colock::lock_options options;
     options.ttl = std::chrono::milliseconds(std::stol(argv[2]));
     options.fencing = std::string_view(argv[4]) == "fenced";
+    if (std::string_view(argv[4]) == "fifo") {
+        options.order = colock::queue_order::fifo;
+        options.retry.maximum = std::chrono::seconds(1);  // so that a busy machine loses no place
+    }
     auto configuration = colock::config::from_json(argv[3]);
     configuration.restart_quarantine = std::chrono::milliseconds(0);  // they have just started
     holder self(context, argv[1], options, configuration);

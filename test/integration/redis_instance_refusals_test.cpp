@@ -4,6 +4,7 @@
 
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
+#include "kinds/fifo/fifo.hpp"
 #include "kinds/script_commands.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
@@ -223,6 +224,12 @@ BOOST_AUTO_TEST_CASE(a_missing_command_disables_only_the_locks_that_need_it, *la
             const auto fenced = rig.ask(fenced_acquire, "f", "ann");
             BOOST_TEST(to_text(fenced) == (no_fences ? "failed: server error" : "granted"));
             BOOST_TEST(contains(detail_of(fenced), no_fences ? "a lock with fencing needs" : ""));
+            const bool no_orders = includes(one.whom, needed_by::orders);
+            const auto ordered = rig.ask(
+                step_of_kind(step::acquire, colock::kinds::fifo).at_place(1, 1), "o", "ann");
+            BOOST_TEST(to_text(ordered) == (no_orders ? "failed: server error" : "granted"));
+            BOOST_TEST(
+                contains(detail_of(ordered), no_orders ? "a lock with a binding order needs" : ""));
             BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and the connection stays
             BOOST_TEST(rig.status().reason.empty());
         }

@@ -4,6 +4,7 @@
 // renewal and release always work, and no script depends on the server's clock.
 
 #include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fifo/fifo.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
 #include "kinds/semaphore/semaphore.hpp"
@@ -91,6 +92,7 @@ struct state {
     bool is_queued = false;   // there is a remote queue, with our ticket
     strings record{};         // the fields of a hash
     std::string life = day;   // of that; empty: it does not end
+    strings waiters{};        // of a lock whose order binds, of the clients 7 and 9
 };
 
 /// Marks are written with negative scores.
@@ -126,6 +128,17 @@ void write(const redis_server& server, const state& s) {
     }
     if (s.is_counted) {
         server.command({"SET", kinds::fence_key(key), std::to_string(1LL << 52), "PX", day});
+    }
+    if (!s.waiters.empty()) {
+        strings command{"ZADD", kinds::waiters_key(key)};
+        for (const std::string& member : s.waiters) {
+            command.insert(command.end(), {std::to_string(command.size()), member});
+        }
+        server.command(command);
+        server.command({"PEXPIRE", kinds::waiters_key(key), day});
+        for (const char* const client : {"7", "9"}) {
+            server.command({"SET", kinds::waiters_ticket_prefix(key) + client, "", "PX", day});
+        }
     }
     if (s.is_queued) {
         server.command({"RPUSH", kinds::queue_key(key), "ticket:9", "ticket:7"});
@@ -250,6 +263,18 @@ const std::vector<state>& all_states() {
         {"a record whose value has ended", {}, "", {}, false, false, fields_of_record("0")},
         {"an erased record", {}, "", {}, false, false, fields_of_record("1")},
         {"a record without end", {}, "", {}, false, false, fields_of_record("0"), ""},
+        {"a queue that is ours", {}, "", {}, false, false, {}, day, {"7.1", "9.1"}},
+        {"a queue in another's turn", {}, "", {}, true, false, {}, day, {"9.1", "7.2", "7.1"}},
+        {"a queue with our other waiter first", {}, "", {}, true, false, {}, day, {"7.2", "7.1"}},
+        {"a queue behind a holder",
+         {token("a")},
+         token("a"),
+         {},
+         false,
+         false,
+         {},
+         day,
+         {"7.1", "9.1"}},
     };
     return result;
 }
@@ -277,6 +302,9 @@ const std::vector<call>& all_calls() {
     const std::string beside = kinds::new_set_key(key);
     const std::string aside = kinds::new_permits_key(key);
     const std::string other = "{" + key + "}:other";  // in the same slot
+    const std::string waiters = kinds::waiters_key(key);
+    const std::string tickets = kinds::waiters_ticket_prefix(key);
+    const std::string ours = tickets + "7";
     static const std::vector<call> result{
         {"a new reader", &scripts::share, {key}, {reader("c"), day, beside}},
         {"the reader again", &scripts::share, {key}, {reader("a"), "1", beside}},
@@ -324,6 +352,22 @@ const std::vector<call>& all_calls() {
          {kinds::queue_key(key), kinds::ticket_key(key, 7)},
          {"7"},
          true},
+        {"a turn", &scripts::take_turn, {key, waiters, ours}, {token("c"), day, "7.1", "1000"}},
+        {"a turn of a newcomer",
+         &scripts::take_turn,
+         {key, waiters, tickets + "8"},
+         {token("c"), day, "8.1", "1000"}},
+        {"a turn that is not waited for",
+         &scripts::take_turn,
+         {key, waiters, tickets + "8"},
+         {token("c"), day, "8.0", "-1000"}},
+        {"a turn with a fence",
+         &scripts::count_turn,
+         {key, waiters, ours, counter},
+         {token("c"), day, "7.1", "1000", "0", day}},
+        {"a waiter that enters", &scripts::enter, {waiters, tickets + "8"}, {"8.1", "1000"}},
+        {"a client that stays", &scripts::stay, {waiters, ours}, {"7.1", "7.1", many_bytes}},
+        {"a waiter that gives up", &scripts::give_up, {waiters, ours}, {"7.1", "1000"}, true},
         {"a new permit", &scripts::permit, {key}, {labelled(permit(0)), day, "take", "", aside}},
         {"a new permit of a larger number",
          &scripts::permit,

@@ -54,6 +54,16 @@ struct step_of_kind {
         return result;
     }
 
+    /// The same of a waiter with that place, of that client.
+    [[nodiscard]] step_of_kind at_place(std::uint64_t client_number, std::uint64_t number,
+                                        std::uint16_t ttl = 60'000) const {
+        step_of_kind result = *this;
+        result.client = client_number;
+        result.place = number;
+        result.place_ttl = ttl;
+        return result;
+    }
+
     /// That part of the same.
     [[nodiscard]] step_of_kind only_part(std::uint8_t which) const {
         step_of_kind result = *this;
@@ -83,6 +93,9 @@ struct step_of_kind {
     bool announces = true;
     std::string values;
     std::vector<std::string> more_keys;
+    std::uint64_t client = 0;  // 0: it has no place
+    std::uint64_t place = 0;
+    std::uint16_t place_ttl = 0;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

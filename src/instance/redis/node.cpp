@@ -454,6 +454,9 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
     if (kind.admission.counts_holders()) {
         return facts_.refused_to_semaphores;
     }
+    if (kind.orders_waiters && facts_.refused_to_orders) {
+        return facts_.refused_to_orders;
+    }
     return kind.admission.shares_lease() && facts_.refused_to_readers ? facts_.refused_to_readers
            : kind.value_per_holder                                    ? facts_.refused_to_fenced
                                                                       : nullptr;
@@ -462,7 +465,7 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
 /// Whether there is a lock that the server must not grant.
 bool node::refuses_some() const noexcept {
     return facts_.refused_to_readers || facts_.refused_to_semaphores || facts_.refused_to_fenced ||
-           facts_.refused_to_records;
+           facts_.refused_to_records || facts_.refused_to_orders;
 }
 
 /// A server that does not answer would only pile up commands, and locks to be given back.

@@ -232,6 +232,7 @@ server_facts probe::facts() const {
     result.refused_to_semaphores = refused_to(needed_by::semaphores, "a semaphore");
     result.refused_to_fenced = refused_to(needed_by::fencing, "a lock with fencing");
     result.refused_to_records = refused_to(needed_by::records, "a versioned value");
+    result.refused_to_orders = refused_to(needed_by::orders, "a lock with a binding order");
     return result;
 }
 

@@ -37,6 +37,7 @@ struct server_facts {
     std::shared_ptr<const std::string> refused_to_semaphores{};
     std::shared_ptr<const std::string> refused_to_fenced{};
     std::shared_ptr<const std::string> refused_to_records{};
+    std::shared_ptr<const std::string> refused_to_orders{};
 };
 
 /// How an instance is deployed, as its URI says.

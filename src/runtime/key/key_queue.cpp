@@ -116,6 +116,9 @@ void key_queue::admit_owner(lease_driver& lease) {
 
 void key_queue::begin(acquire_operation& next) {
     listen_to_more_keys(next);
+    if (places_ != nullptr && next.place() != 0) {
+        places_->on_attempting();
+    }
     next.begin();
 }
 
@@ -171,6 +174,7 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
         client_.queues.advance(*this);
         return;
     }
+    leave_place(one);
     if (one.at_key::is_linked()) {
         remove(one);
         // After any other end all of them end, or the queue advances anyway.
@@ -220,6 +224,7 @@ void key_queue::fail_others(core::acquire_outcome outcome, const std::string& de
         if (now - since < waiter.spec()->policy->unavailable_timeout) {
             return;
         }
+        leave_place(waiter);
         remove(waiter);
         waiter.fail_as(outcome, details);
     }
@@ -287,6 +292,10 @@ void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
         ticket_->on_held();
     }
     lease.hold_for(winner.acts_for());
+    if (places_ != nullptr && winner.place() != 0) {
+        places_->on_granted(winner.place());
+        forget_places_if_empty();
+    }
     winner.on_granted();
     admit_owner(lease);
 }
@@ -323,7 +332,10 @@ void key_queue::let_go(lease_driver& lease, core::time_point now) {
     local_.let_go(lease);
     lease.leave_key();
     if (!local_.held_as().leaves_room() && attempting() == nullptr) {
-        next_attempt_ = now + lease.held_by_client().cool_down(now);
+        // The order of other clients' waiters does not depend on who is the fastest.
+        next_attempt_ = lease.shared_spec()->policy->kind().traits().orders_waiters
+                            ? now
+                            : now + lease.held_by_client().cool_down(now);
         leave_remote_queue();
     }
 }
@@ -414,6 +426,50 @@ void key_queue::on_advice(core::queue_ticket::advice advice, core::time_point no
     }
 }
 
+// --- Places, of a lock whose order binds -------------------------------------------------------------
+
+places& key_queue::places_for(const acquire_operation& waiter) {
+    if (places_ == nullptr) {
+        places_ = &places::make(*this, waiter.spec());
+    }
+    return *places_;
+}
+
+void key_queue::take_place(const acquire_operation& waiter) {
+    places_for(waiter).enter(waiter.place());
+}
+
+void key_queue::on_denied_place(const acquire_operation& waiting) {
+    places_for(waiting).on_denied(waiting.place());
+}
+
+/// One that was granted has none any more. The attempt of one that was not may have entered the queue.
+void key_queue::leave_place(const acquire_operation& one) {
+    const bool has_place = places_ != nullptr && places_->contains(one.place());
+    if (one.place() != 0 && (has_place || one.may_have_entered())) {
+        places_for(one).leave(one.place());
+        forget_places_if_empty();
+    }
+}
+
+void key_queue::forget_places_if_empty() {
+    if (places_->empty()) {
+        std::exchange(places_, nullptr)->detach();
+    }
+}
+
+bool key_queue::has_attempt_under_way(std::uint64_t place) const noexcept {
+    const acquire_operation* const first = attempting();
+    return first != nullptr && first->place() == place && first->has_attempt_under_way();
+}
+
+void key_queue::on_place_advice(core::queue_advice advice) {
+    acquire_operation* const waiting = attempting();
+    if (waiting != nullptr && waiting->place() != 0) {
+        waiting->on_advice(advice);
+    }
+}
+
 void key_queue::note_remaining(std::size_t index, const core::vote& vote) {
     if (acquire_operation* const waiting = attempting()) {
         waiting->note_remaining(index, vote);
@@ -425,6 +481,9 @@ void key_queue::on_key_changed(std::size_t index) {
         const auto owned = waiting->self();  // the first to hear of it may end it, and us
         if (ticket_ != nullptr) {
             ticket_->on_lock_changed(index);
+        }
+        if (places_ != nullptr) {
+            places_->on_lock_changed();
         }
         if (waiting->running()) {
             waiting->on_key_changed(index);

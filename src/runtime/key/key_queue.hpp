@@ -6,6 +6,7 @@
 #include "core/instance_set.hpp"
 #include "core/lease_step.hpp"
 #include "core/outcome.hpp"
+#include "core/queue_advice.hpp"
 #include "core/queue_ticket.hpp"
 #include "core/round.hpp"
 #include "core/time.hpp"
@@ -29,6 +30,7 @@ namespace colock::runtime {
 
 class acquire_operation;
 class lease_driver;
+class places;
 class ticket;
 
 /// What one client does at one key. It is the mediator of the operations and leases there, of the client's ticket in the remote
@@ -81,6 +83,10 @@ public:
     [[nodiscard]] bool expects_holders();
     /// The attempt that only looked was denied.
     void note_holders();
+    /// If the order of its lock binds: it waits in the local queue, and enters the queue of the instance.
+    void take_place(const acquire_operation& waiter);
+    /// Likewise, its attempt was denied, and it waits on.
+    void on_denied_place(const acquire_operation& waiting);
     /// The attempt of an operation that waits on in the remote queue was denied. If `had_ticket`, it was before that attempt.
     void on_denied(const core::round& votes, bool had_ticket);
     /// An attempt that announces its waiter is being sent.
@@ -109,6 +115,12 @@ public:
     /// An instance has told the ticket how long the lock is held there.
     void note_remaining(std::size_t index, const core::vote& vote);
 
+    // From the places:
+
+    void on_place_advice(core::queue_advice advice);
+    /// Whether the waiter with that place attempts at this moment.
+    [[nodiscard]] bool has_attempt_under_way(std::uint64_t place) const noexcept;
+
     // From the engine, and from `key_queues`:
 
     /// Something has happened to a key of the lock at instance number `index`.
@@ -136,6 +148,9 @@ private:
     void hand_off(lease_driver& lease, core::time_point now);
     void note_write(const lease_driver& lease, bool is_release);
     void fail_others(core::acquire_outcome outcome, const std::string& details);
+    [[nodiscard]] places& places_for(const acquire_operation& waiter);
+    void leave_place(const acquire_operation& one);
+    void forget_places_if_empty();
     void listen_to_more_keys(const acquire_operation& one);
     void forget_more_keys(const acquire_operation& one) noexcept;
 
@@ -144,6 +159,7 @@ private:
     local_queue local_;
     std::vector<acquire_operation*> adopting_;  // go on with leases of other processes
     ticket* ticket_ = nullptr;
+    places* places_ = nullptr;  // of those that wait for a lock whose order binds, if there are any
     announcement announced_;
     core::time_point confirmed_{};  // a round that was sent then or later has confirmed the lease
     core::time_point next_attempt_ = core::time_point::min();

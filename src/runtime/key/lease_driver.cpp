@@ -134,6 +134,10 @@ kinds::command& lease_driver::submit(core::lease_tag tag, core::instance_set tar
     command.key = spec_->key;
     command.more_keys = spec_->more_keys;
     command.token = held_as();
+    if (spec_->policy->kind().traits().orders_waiters) {
+        command.place = place_;
+        command.place_ttl = spec_->policy->place_ttl();
+    }
     machine_.fill(command, tag);
     pending_votes_ += static_cast<std::uint32_t>(targets.count(client_.instances.size()));
     last_turn_ = client_.out.turn_number();

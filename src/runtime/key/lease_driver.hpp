@@ -91,6 +91,8 @@ public:
         return policy().lease.agreement == core::agreement::largest ? machine_.value() : 0;
     }
 
+    /// Before the attempt: the place of its operation, if the order of the lock's waiters binds. See `core::command::place`.
+    void take_place(std::uint64_t place) noexcept { place_ = place; }
     /// Sends the attempt to all instances.
     void begin(std::shared_ptr<lease_driver> self, const core::attempt& attempt,
                core::time_point now);
@@ -282,6 +284,7 @@ private:
     // What every vote needs comes first, so that it is together in few cache lines, and with it what tells
     // where the rest is that most of them need.
     std::uint32_t pending_votes_ = 0;
+    std::uint64_t place_ = 0;
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     // The number of the first holder that reads, for other threads. Writers may have held the lease before it.
     // Here it takes no space, because it fills a gap.

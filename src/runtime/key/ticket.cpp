@@ -158,7 +158,7 @@ void ticket::on_lock_changed(std::size_t index) {
     }
 }
 
-void ticket::on_ticket_changed(std::size_t index) {
+void ticket::on_watched_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
         resume(event::just(kind::before_changed));

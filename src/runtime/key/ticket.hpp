@@ -10,6 +10,7 @@
 #include "instance/batch.hpp"
 #include "kinds/command.hpp"
 #include "runtime/in_client.hpp"
+#include "runtime/key/watcher.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/timer_queue.hpp"
 
@@ -27,7 +28,10 @@ class key_queue;
 /// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
 /// key in the client. It tells the key's queue what that advises, as the last thing. Belongs to that queue until it `leave`s;
 /// kept alive by itself until the last vote has come.
-class ticket final : public instance::vote_receiver, public in_client, private timed {
+class ticket final : public instance::vote_receiver,
+                     public in_client,
+                     public watcher,
+                     private timed {
 public:
     /// A ticket in the queue that instance number `keeper` keeps, for the waiters of that client.
     static ticket& make(key_queue& queue, std::shared_ptr<const lock_spec> wanted,
@@ -57,8 +61,7 @@ public:
 
     // From the engine:
 
-    /// The same of the ticket that `members::watched` has it under.
-    void on_ticket_changed(std::size_t index);
+    void on_watched_changed(std::size_t index) override;
     void on_all_keys_changed(std::size_t index);
     void on_instance_changed(std::size_t index);
     void on_abandon() noexcept;

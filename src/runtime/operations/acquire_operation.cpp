@@ -60,6 +60,9 @@ acquire_operation::~acquire_operation() = default;
 void acquire_operation::on_start() {
     ++loop_.counts.acquiring;
     arrived_ = loop_.turn.now();
+    if (spec_->policy->kind().traits().orders_waiters && !adopts() && deadline_ > arrived_) {
+        place_ = ++spec_->owner->places_given;
+    }
     spec_->owner->queues.start(*this);
 }
 
@@ -80,9 +83,12 @@ void acquire_operation::wait_in_local_queue() {
     }
     if (until <= arrived_) {
         finish(outcome_in_local_queue());
-    } else {
-        wait(until);
+        return;
     }
+    if (place_ != 0) {
+        queue_->take_place(*this);
+    }
+    wait(until);
 }
 
 /// Whether a reader attempts for this client, which this reader may follow: no other waiter keeps them apart, and no instance
@@ -450,10 +456,13 @@ void acquire_operation::begin_attempt(core::time_point now) {
         lease_->begin(lease_, attempt, now);
         return;
     }
-    attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
-    if (attempt.announces) {
-        queue_->announce(now);
+    if (place_ == 0) {
+        attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
+        if (attempt.announces) {
+            queue_->announce(now);
+        }
     }
+    lease_->take_place(place_);
     lease_->begin(lease_, attempt, now);
 }
 
@@ -495,7 +504,9 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
 void acquire_operation::wait_for_others() {
     const core::round& votes = lease_->votes();
     const bool had_ticket = queue_->remote() != nullptr;
-    if (votes.unreachable() || votes.won() || !join_remote_queue()) {
+    if (place_ != 0 && votes.denied() != 0) {
+        queue_->on_denied_place(*this);
+    } else if (votes.unreachable() || votes.won() || !join_remote_queue()) {
         ask_remaining();
     } else {
         queue_->on_denied(votes, had_ticket);

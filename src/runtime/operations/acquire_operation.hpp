@@ -63,6 +63,16 @@ public:
     [[nodiscard]] key_queue& queue() noexcept { return *queue_; }
     /// Whether it goes on with a lease of another process.
     [[nodiscard]] bool adopts() const noexcept { return adopted_ != nullptr; }
+    /// Its number among the waiters of its client, if it waits for a lock whose order binds; else 0.
+    [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
+    /// Whether votes on its latest attempt are to come.
+    [[nodiscard]] bool has_attempt_under_way() const noexcept {
+        return lease_ != nullptr && lease_->attempting();
+    }
+    /// Whether its attempts may have entered it into the queue of such a lock. One that was granted has left it again.
+    [[nodiscard]] bool may_have_entered() const noexcept {
+        return machine_ != nullptr && outcome_ != core::acquire_outcome::granted;
+    }
     /// Whether this is the lease of its latest attempt.
     [[nodiscard]] bool has_attempted(const lease_driver& lease) const noexcept {
         return lease_.get() == &lease;
@@ -180,6 +190,7 @@ private:
     const instance_group& instances_;
     core::time_point deadline_;
     std::uint64_t owner_;
+    std::uint64_t place_ = 0;
     recycled<core::acquire> machine_;      // once it attempts
     std::shared_ptr<lease_driver> lease_;  // of the current attempt, or the one that was granted
     key_queue* queue_ = nullptr;           // while running

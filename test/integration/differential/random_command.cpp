@@ -59,6 +59,7 @@ constexpr std::string_view patterns[] = {
     "zcount $key $bound $bound",
     "zcard $key",
     "zscore $key $member",
+    "zrank $key $member",
     "zrange $key $index $index withscores|| rev||| limit:$index:$index||||||",
     "zrange $key $bound $bound byscore rev||| limit:$index:$index||| withscores||",
     "zrangebyscore $key $bound $bound limit:$index:$index||| withscores|| foo||||||||||",

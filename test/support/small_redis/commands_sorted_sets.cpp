@@ -206,6 +206,25 @@ void zscore(execution& e) {
     }
 }
 
+/// Without options.
+void zrank(execution& e) {
+    const auto found = e.read_as<sorted_set>(e.key());
+    if (found.is_wrong) {
+        return;
+    }
+    std::int64_t rank = 0;
+    if (found.value != nullptr) {
+        for (const sorted_set::member& one : found.value->members()) {
+            if (one.name == e.word(2)) {
+                e.out.integer(rank);
+                return;
+            }
+            ++rank;
+        }
+    }
+    e.out.null();
+}
+
 /// The options of ZRANGE and ZRANGEBYSCORE.
 struct range_options {
     bool by_score = false;
@@ -342,6 +361,7 @@ constexpr command commands[] = {
     {"zcount", 4, reads, one_key, zcount},
     {"zcard", 2, reads, one_key, zcard},
     {"zscore", 3, reads, one_key, zscore},
+    {"zrank", 3, reads, one_key, zrank},
     {"zrange", -4, reads, one_key, zrange},
     {"zrangebyscore", -4, reads, one_key, zrangebyscore},
 };

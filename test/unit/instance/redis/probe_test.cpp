@@ -125,6 +125,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_permits_every_command_may_vote, *label("fault
     BOOST_TEST(text_of(p.facts().refused_to_semaphores) == "");
     BOOST_TEST(text_of(p.facts().refused_to_fenced) == "");
     BOOST_TEST(text_of(p.facts().refused_to_records) == "");
+    BOOST_TEST(text_of(p.facts().refused_to_orders) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_server_without_a_required_command_must_not_vote, *label("fault-100")) {
@@ -156,6 +157,7 @@ BOOST_AUTO_TEST_CASE(a_missing_command_bars_only_the_lock_kinds_that_need_it, *l
         check(facts.refused_to_semaphores, needed_by::semaphores);
         check(facts.refused_to_fenced, needed_by::fencing);
         check(facts.refused_to_records, needed_by::records);
+        check(facts.refused_to_orders, needed_by::orders);
     }
     const server_facts facts = probed({{"zrem", unknown}, {"time", forbidden}}).facts();
     BOOST_TEST(text_of(facts.refused_to_readers).starts_with("scripts may not use TIME, ZREM ("));

@@ -1,0 +1,41 @@
+-- As take_turn.lua, and moves the lock's fence counter on with that.
+--
+-- KEYS[1] to KEYS[3]  as there
+-- KEYS[4]             the counter
+-- ARGV[1] to ARGV[4]  as there
+-- ARGV[5]             what the counter must be at least; 0: more than it was
+-- ARGV[6]             how long to keep the counter, in milliseconds
+-- Returns  the counter; 0 not taken
+
+--@include ../look.lua
+--@include waiters.lua
+--@include ../fenced/fence_counter.lua
+
+local queue, ticket, own, life = KEYS[2], KEYS[3], ARGV[3], math.abs(ARGV[4])
+local client = client_of(own)
+local problem = check(queue, ticket)
+if problem then
+    return problem
+end
+if redis.call('exists', KEYS[1]) == 0 then
+    local first, dead = first_of(queue, ticket, client)
+    if not first or client_of(first) == client then
+        local counter, is_there = next_count(KEYS[4], tonumber(ARGV[5]), true)
+        if counter == nil then
+            return cannot_go_on()
+        end
+        try(queue, ticket, life)
+        try_count(KEYS[4], is_there)
+        keep_count(KEYS[4], counter, ARGV[6])  -- first: no token has a key before it is counted
+        redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+        remove(queue, dead)
+        if first then
+            take_place(queue, ticket, first, own, life)
+        end
+        return counter
+    end
+end
+if tonumber(ARGV[4]) > 0 then
+    enter(queue, ticket, own, life)
+end
+return 0

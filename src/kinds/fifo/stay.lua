@@ -1,0 +1,34 @@
+-- Keeps the places of a client's waiters, and tells who is before them.
+--
+-- KEYS[1]  the queue of the waiters: see waiters.lua
+-- KEYS[2]  the ticket of our client
+-- ARGV[1]  the member of the first waiter of our client
+-- ARGV[2]  the member of the last one
+-- ARGV[3]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
+-- Returns  the number of the client before ours; 0 there is none; -1 some places may be missing
+
+--@include ../look.lua
+--@include waiters.lua
+
+local queue, ticket, life = KEYS[1], KEYS[2], tonumber(ARGV[3])
+local problem = check(queue, ticket)
+if problem then
+    return problem
+end
+-- While there was no ticket, any of our places may have been skipped.
+local rank = redis.call('zrank', queue, ARGV[1])
+local left = redis.call('pttl', ticket)
+if not rank or not redis.call('zscore', queue, ARGV[2]) or left == -2 then
+    return -1
+end
+local before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]))
+-- The ticket is written only now and then: that tells the client behind it.
+local is_written = left < life / 2
+if is_written or dead[1] then
+    try(queue, ticket, life)
+end
+if is_written then
+    write_ticket(ticket, life)
+end
+remove(queue, dead)
+return before

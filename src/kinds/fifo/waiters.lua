@@ -1,0 +1,125 @@
+-- The waiters of a lock whose order binds. A sorted set has a member for each of them, the longest waiting first. A member is the number
+-- of its client, a dot, and a number among the waiters of that client. Each client has a ticket: an empty string that lives as long as
+-- the client waits, and lives. The waiters of a client without a ticket are dead, and are skipped.
+
+local function client_of(member)
+    return string.match(member, '^(%d+)%.%d+$')
+end
+
+local function foreign(name)
+    return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
+end
+
+-- The answer about a key of the two that was not written by colock; nil if both were, or are not there. The ends of a queue tell.
+local function check(queue, ticket)
+    for _, place in ipairs({0, -1}) do
+        local members = look('zrange', queue, place, place)
+        if members.err or members[1] and not client_of(members[1]) then
+            return foreign(queue)
+        end
+    end
+    local value = look('get', ticket)
+    return value and value ~= '' and foreign(ticket) or nil
+end
+
+-- Whether a client has a ticket, by the name of the ticket of our client `own`. (The tickets of others cannot be among the keys: only
+-- the queue has their numbers. They are in the slot of the queue.)
+local function lives(client, ticket, own)
+    local name = string.sub(ticket, 1, -#own - 1) .. client
+    local found = redis.pcall('exists', name)
+    if type(found) == 'table' then
+        if not string.find(found.err, 'non local key') then
+            return redis.call('exists', name) == 1
+        end
+        return true  -- the slot is being moved, and the ticket may be at the other node
+    end
+    return found == 1
+end
+
+-- The first living waiter, and the dead ones before it. One of our own client lives. Returns nil if no waiter lives.
+local function first_of(queue, ticket, own)
+    local dead = {}
+    for place = 0, math.huge do
+        local member = redis.call('zrange', queue, place, place)[1]
+        local client = member and client_of(member)
+        if client and client ~= own and not lives(client, ticket, own) then
+            table.insert(dead, member)
+        elseif client or not member then
+            return member, dead
+        end
+    end
+end
+
+-- The client of the last living waiter before that place, but our own, and the dead waiters behind it. 0: there is none.
+local function client_before(queue, place, ticket, own)
+    local dead = {}
+    for i = place - 1, 0, -1 do
+        local member = redis.call('zrange', queue, i, i)[1]
+        local client = client_of(member)
+        if client and client ~= own then
+            if lives(client, ticket, own) then
+                return tonumber(client), dead
+            end
+            table.insert(dead, member)
+        end
+    end
+    return 0, dead
+end
+
+-- Raises an error if the server refuses what the functions below do. Changes nothing, but that a queue lives for `life` milliseconds
+-- at least.
+local function try(queue, ticket, life)
+    redis.call('zscore', queue, '')
+    redis.call('zadd', queue, 'xx', 0, '')
+    redis.call('zrem', queue, '')
+    redis.call('set', ticket, '', redis.call('exists', ticket) == 1 and 'nx' or 'xx', 'px', 1)
+    if redis.call('pttl', queue) < life then
+        redis.call('pexpire', queue, life)
+    end
+end
+
+-- To write a ticket tells the client behind it to look where it is.
+local function write_ticket(ticket, life)
+    redis.call('set', ticket, '', 'px', life)
+end
+
+-- A waiter is one of the queue. If it was not, it becomes the last.
+local function enter(queue, ticket, member, life)
+    if redis.call('zscore', queue, member) then
+        if redis.call('exists', ticket) == 0 then
+            write_ticket(ticket, life)
+        end
+        return
+    end
+    try(queue, ticket, life)
+    local last = redis.call('zrange', queue, -1, -1, 'withscores')[2]
+    redis.call('zadd', queue, (last or 0) + 1, member)
+    if not last then
+        redis.call('pexpire', queue, life)
+    end
+    write_ticket(ticket, life)
+end
+
+local function remove(queue, members)
+    for _, member in ipairs(members) do
+        redis.call('zrem', queue, member)
+    end
+end
+
+-- A waiter of our client has had its turn, or has left. Its place is gone. An empty queue leaves no ticket. If the server refuses to
+-- write the ticket, the client behind it looks a little later.
+local function leave(queue, ticket, member, life)
+    local others = redis.call('zrange', queue, 0, 1)[2]
+    redis.call('zrem', queue, member)
+    redis.pcall('set', ticket, '', 'px', others and life or 1)
+end
+
+-- The waiter `own` takes its turn by the place `first`, which is mostly its own. If not, the other waiter of our client gets that one.
+local function take_place(queue, ticket, first, own, life)
+    local score = first ~= own and redis.call('zscore', queue, own)
+    if score then
+        redis.call('zadd', queue, score, first)
+        first = own
+    end
+    leave(queue, ticket, first, life)
+end

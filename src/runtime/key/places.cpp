@@ -1,0 +1,264 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/key/places.hpp"
+
+#include "core/instance_set.hpp"
+#include "kinds/kind.hpp"
+#include "runtime/client_context.hpp"
+#include "runtime/key/key_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+using event = core::queue_place::event;
+using kind = event::kind_type;
+
+// The one instance of such a lock.
+constexpr std::size_t keeper = 0;
+
+}  // namespace
+
+places& places::make(key_queue& queue, std::shared_ptr<const lock_spec> of) {
+    const auto made = std::make_shared<places>(queue, std::move(of));
+    made->self_ = made;
+    made->client_.members.places.push_back(*made);
+    return *made;
+}
+
+places::places(key_queue& queue, std::shared_ptr<const lock_spec> of)
+    : spec_(std::move(of)),
+      client_(*spec_->owner),
+      queue_(&queue),
+      machine_({spec_->policy->place_refresh}) {}
+
+places::~places() {
+    client_.alarms.stop_waiting(*this);
+}
+
+// --- From its queue ---------------------------------------------------------------------------------
+
+void places::enter(std::uint64_t place) {
+    const core::time_point now = client_.turn.now();
+    add(place, now);
+    ask_to_enter(place, now);
+}
+
+void places::on_denied(std::uint64_t place) {
+    const core::time_point now = client_.turn.now();
+    add(place, now);
+    resume(event::just(kind::denied), now);
+}
+
+void places::on_attempting() {
+    resume(event::just(kind::attempting), client_.turn.now());
+}
+
+void places::on_granted(std::uint64_t place) {
+    remove(place);
+    if (!empty()) {
+        on_attempting();
+    }
+}
+
+void places::leave(std::uint64_t place) {
+    remove(place);
+    ask_to_leave(place, client_.turn.now());
+}
+
+bool places::contains(std::uint64_t place) const noexcept {
+    return std::ranges::binary_search(waiting_, place);
+}
+
+void places::add(std::uint64_t place, core::time_point now) {
+    if (contains(place)) {
+        return;
+    }
+    const bool is_first = empty();
+    waiting_.insert(std::ranges::upper_bound(waiting_, place), place);
+    if (is_first) {
+        resume(event::just(kind::entered), now);
+    }
+}
+
+void places::remove(std::uint64_t place) {
+    const auto found = std::ranges::lower_bound(waiting_, place);
+    if (found != waiting_.end() && *found == place) {
+        waiting_.erase(found);
+    }
+}
+
+void places::detach() {
+    queue_ = nullptr;
+    stop_watching();
+    client_.alarms.stop_waiting(*this);
+    forget_if_over();
+}
+
+void places::on_lock_changed() {
+    resume(event::just(kind::lock_changed), client_.turn.now());
+}
+
+// --- From the engine --------------------------------------------------------------------------------
+
+void places::on_watched_changed(std::size_t /*index*/) {
+    stop_watching();
+    resume(event::just(kind::before_changed), client_.turn.now());
+}
+
+void places::on_all_keys_changed(std::size_t /*index*/) {
+    stop_watching();
+    if (queue_ != nullptr) {
+        resume(event::just(kind::all_changed), client_.turn.now());
+    }
+}
+
+void places::on_abandon() noexcept {
+    client_.alarms.stop_waiting(*this);
+    queue_ = nullptr;
+    const auto dying = std::move(self_);
+}
+
+// --- The machine ------------------------------------------------------------------------------------
+
+void places::resume(const event& e, core::time_point now) {
+    carry_out(machine_.resume(e, now), now);
+}
+
+/// What is watched is watched before the client asks where it is. The advice comes last.
+void places::carry_out(const core::queue_place::step& step, core::time_point now) {
+    if (step.watch_lock) {
+        ask_lock(now);
+    }
+    if (step.watch_before) {
+        watch_before();
+        ask(question::before, core::step::remaining, ticket_, now);
+    }
+    if (step.stay) {
+        ask_to_stay(now);
+    }
+    client_.alarms.wait(*this, step.until);
+    if (step.advice == core::queue_advice::wait && !client_.instances.tells_changes(keeper)) {
+        queue_->on_place_advice(core::queue_advice::on_its_own);
+    } else if (step.advice != core::queue_advice::none) {
+        queue_->on_place_advice(step.advice);
+    }
+}
+
+kinds::command& places::ask(question what, core::step step, std::string_view key,
+                            core::time_point now) {
+    const core::time_point deadline =
+        core::has_deadline(step) ? now + spec_->policy->lease.instance_timeout : core::never;
+    kinds::command& command = client_.out.submit(*this, static_cast<instance::command_tag>(what),
+                                                 core::instance_set::only(keeper), deadline);
+    command.kind = &spec_->policy->kind().queue();
+    command.step = step;
+    command.key = key;
+    command.ticket = client_.client_number;
+    command.place_ttl = spec_->policy->place_ttl();
+    ++pending_votes_;
+    return command;
+}
+
+void places::ask_to_enter(std::uint64_t place, core::time_point now) {
+    ask(question::enter, core::step::join, spec_->key, now).place = place;
+}
+
+void places::ask_to_leave(std::uint64_t place, core::time_point now) {
+    leaving_.push_back(place);
+    ++pending_leaves_;
+    ask(question::leave, core::step::leave, spec_->key, now).place = place;
+}
+
+void places::ask_lock(core::time_point now) {
+    kinds::command& command = ask(question::lock, core::step::remaining, spec_->key, now);
+    command.kind = &spec_->policy->kind();
+    command.explains = queue_->wants_explanation();
+}
+
+void places::ask_to_stay(core::time_point now) {
+    kinds::command& command = ask(question::stay, core::step::join, spec_->key, now);
+    command.place = waiting_.front();
+    command.value = waiting_.back();
+}
+
+void places::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                     core::time_point now) {
+    const auto alive = self_;  // it may end
+    client_.note_vote(vote, now);
+    --pending_votes_;
+    const auto what = static_cast<question>(tag);
+    if (what == question::leave) {
+        on_left(vote, now);
+    } else if (queue_ != nullptr && what != question::enter) {
+        if (what == question::lock) {
+            queue_->note_remaining(index, vote);
+        } else if (what == question::stay && vote.kind == core::vote_kind::denied) {
+            enter_again(now);
+        }
+        resume(event::voted(what == question::stay   ? kind::stayed
+                            : what == question::lock ? kind::lock
+                                                     : kind::before,
+                            vote),
+               now);
+    }
+    forget_if_over();
+}
+
+/// Some places may be missing, or have had their turn meanwhile. An attempt that is under way enters by itself if it is denied. If it
+/// is granted, to enter behind it would leave a place of nobody.
+void places::enter_again(core::time_point now) {
+    for (const std::uint64_t place : waiting_) {
+        if (!queue_->has_attempt_under_way(place)) {
+            ask_to_enter(place, now);
+        }
+    }
+}
+
+/// A place that is left behind ends with the ticket of its client. Until then it may hold up others.
+void places::on_left(const core::vote& vote, core::time_point /*now*/) {
+    left_behind_ = left_behind_ || vote.kind == core::vote_kind::failed;
+    if (--pending_leaves_ == 0 && !left_behind_) {
+        leaving_.clear();
+    }
+}
+
+bool places::wanted(std::size_t /*index*/, instance::command_tag tag) const {
+    return queue_ != nullptr || static_cast<question>(tag) == question::leave;
+}
+
+void places::on_time(core::time_point now) {
+    if (left_behind_ && pending_leaves_ == 0) {
+        left_behind_ = false;
+        for (const std::uint64_t place : std::exchange(leaving_, {})) {
+            ask_to_leave(place, now);
+        }
+    }
+    resume(event::just(kind::timer), now);
+}
+
+/// Not called before an answer to the last time, so that nobody refers to the old name.
+void places::watch_before() {
+    stop_watching();
+    ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
+    watching_ = true;
+    client_.members.watched[ticket_] = this;
+}
+
+void places::stop_watching() noexcept {
+    if (std::exchange(watching_, false)) {
+        client_.members.watched.erase(ticket_);
+    }
+}
+
+void places::forget_if_over() noexcept {
+    if (queue_ == nullptr && pending_votes_ == 0) {
+        in_client::unlink();
+        const auto dying = std::move(self_);
+    }
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,66 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "benchmark/fifo.hpp"
+
+#include "benchmark/child_process.hpp"
+#include "benchmark/colock_client.hpp"
+#include "benchmark/measurement.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::benchmark {
+namespace {
+
+const column cycles_per_second{"cycles_per_second", "cycles per second"};
+const column p50{"p50_us", "p50 us"};
+const column p99{"p99_us", "p99 us"};
+const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
+
+contestant contestant_for(std::string name, orders work, lock_kind kind) {
+    work.kind = kind;
+    return {std::move(name), [work = std::move(work)] {
+                return in_child_process([&] { return to_json(run_colock(work)); });
+            }};
+}
+
+}  // namespace
+
+/// Such a lock is on one server.
+void run_fifo(campaign& all) {
+    constexpr std::size_t instances = 1;
+    const table apart{"fifo_uncontended",
+                      "each task takes and releases a mutex of its own, with or without a binding "
+                      "order of its waiters.",
+                      {"instances", "concurrency"},
+                      {cycles_per_second, p50, p99, client_cpu},
+                      "mutex"};
+    const table together{"fifo_hot_key",
+                         "all tasks of one client want one mutex. Without a binding order it is "
+                         "handed off 64 times, or never.",
+                         {"instances", "concurrency"},
+                         {cycles_per_second, p50, p99, client_cpu},
+                         "mutex"};
+    for (const table* const one : {&apart, &together}) {
+        print_heading(*one);
+        for (const auto tasks : all.options().tasks) {
+            if (one == &together && tasks == 1) {
+                continue;
+            }
+            orders work = make_orders(all.options(), all.servers(), instances, tasks);
+            work.hot_key = one == &together;
+            std::vector<contestant> contestants{contestant_for("mutex", work, lock_kind::mutex),
+                                                contestant_for("fifo", work, lock_kind::ordered)};
+            if (work.hot_key) {
+                work.handoff_limit = 0;
+                contestants.push_back(contestant_for("no hand-off", work, lock_kind::mutex));
+            }
+            all.servers().flush();
+            all.measure(*one, {{"instances", instances}, {"concurrency", tasks}}, contestants);
+        }
+    }
+}
+
+}  // namespace colock::benchmark

@@ -1,0 +1,530 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Locks whose order binds, in virtual time: whole clients on one server.
+
+#include "kinds/fifo/fifo.hpp"
+#include "unit/runtime/virtual_world.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::unit_test::label;
+using core::acquire_outcome;
+
+namespace {
+
+using client = virtual_deployment::client;
+using acquire = std::shared_ptr<virtual_acquire>;
+
+constexpr core::duration refresh = 250ms;
+constexpr core::duration ticket_ttl = 4 * refresh;
+
+runtime::lock_policy policy_of(const client& by, const kinds::lock_kind& kind = kinds::fifo) {
+    runtime::lock_policy policy = by.usual_policy();
+    policy.set_kind(kind);
+    policy.handoff = {0, core::duration::zero()};
+    policy.place_refresh = refresh;
+    return policy;
+}
+
+acquire begin(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", policy_of(by), deadline);
+}
+acquire attempt(client& by) {
+    return begin(by, core::time_point::min());
+}
+
+/// A server that tells of changes, and what waits there.
+struct scene : virtual_deployment {
+    scene() : virtual_deployment(1) { tell_changes(); }
+
+    void expect_granted(const acquire& one, core::duration at_most = 30s) {
+        BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, at_most));
+        BOOST_TEST_REQUIRE(one->granted());
+    }
+    std::size_t waiting() {
+        auto* const found = server(0).keys.find(kinds::waiters_key("a"), world().now());
+        return found != nullptr ? found->as<kinds::waiters>()->members.size() : 0;
+    }
+    std::size_t waiting_of(client& one) {
+        auto* const found = server(0).keys.find(kinds::waiters_key("a"), world().now());
+        const std::uint64_t number = one.engine().parts().client_number;
+        return found == nullptr ? 0
+                                : static_cast<std::size_t>(
+                                      std::ranges::count(found->as<kinds::waiters>()->members,
+                                                         number, &kinds::waiters::member::client));
+    }
+    /// Nobody holds the lock, or waits. Then nothing is left soon, and nothing is sent any more.
+    void expect_nothing_left() {
+        BOOST_TEST(waiting() == 0U);
+        world().run_for(2 * ticket_ttl);
+        BOOST_TEST(server(0).keys.find(kinds::waiters_key("a"), world().now()) == nullptr);
+        const std::size_t before = executed();
+        world().run_for(10s);
+        BOOST_TEST(executed() == before);
+    }
+};
+
+/// Acquires that end one after the other, each a while after its grant.
+class queue_of_holders {
+public:
+    queue_of_holders(scene& in, core::duration hold) : in_(in), hold_(hold) {}
+
+    /// From one heartbeat to the next.
+    core::duration place_refresh = refresh;
+
+    /// Returns the number of the waiter.
+    std::size_t add(client& by, const kinds::lock_kind& kind = kinds::fifo) {
+        const std::size_t number = all_.size();
+        runtime::lock_policy policy = policy_of(by, kind);
+        policy.place_refresh = place_refresh;
+        all_.push_back(by.acquire("a", policy));
+        watch(all_.back(), number);
+        return number;
+    }
+    [[nodiscard]] const acquire& at(std::size_t number) const { return all_[number]; }
+    [[nodiscard]] const std::vector<std::size_t>& granted() const noexcept { return granted_; }
+    [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+
+private:
+    void watch(const acquire& one, std::size_t number) {
+        one->on_finished = [this, weak = std::weak_ptr(one), number] {
+            const acquire finished = weak.lock();
+            if (finished->granted()) {
+                granted_.push_back(number);
+                in_.world().after(hold_, [finished] { finished->let_go(); });
+            }
+        };
+    }
+
+    scene& in_;
+    core::duration hold_;
+    std::vector<acquire> all_;
+    std::vector<std::size_t> granted_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(locks_whose_order_binds)
+
+BOOST_AUTO_TEST_CASE(a_free_lock_takes_one_round_trip) {
+    for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
+        scene in;
+        const auto one = in.make_client();
+        const core::time_point asked = in.world().now();
+        const acquire lock = one->acquire("a", policy_of(*one, *kind));
+        in.expect_granted(lock);
+        BOOST_TEST((in.world().now() - asked <= 3 * in.server(0).latency));
+        BOOST_TEST(in.executed() == 1U);
+        BOOST_TEST((lock->fence_number != 0) == (kind == &kinds::fenced_fifo));
+        lock->let_go();
+        in.world().run_for(1ms);
+        in.expect_nothing_left();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(waiters_of_all_clients_are_granted_in_the_order_of_arrival) {
+    scene in;
+    std::vector<std::unique_ptr<client>> clients;
+    for (int i = 0; i != 5; ++i) {
+        clients.push_back(in.make_client());
+    }
+    queue_of_holders queue(in, 7ms);
+    std::mt19937 random(1);
+    for (int i = 0; i != 60; ++i) {
+        queue.add(*clients[random() % clients.size()]);
+        in.world().run_for(1ms);
+    }
+    BOOST_TEST_REQUIRE(
+        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
+    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+/// What the next waiter needs after a release: it is told, and attempts.
+BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    const acquire next = begin(*other);
+    in.world().run_for(3s);
+    holder->let_go();
+    const core::time_point released = in.world().now();
+    in.expect_granted(next);
+    BOOST_TEST((in.world().now() - released <= 5 * in.server(0).latency));
+}
+
+BOOST_AUTO_TEST_CASE(a_try_does_not_go_past_a_live_waiter, *label("fault-58")) {
+    scene in;
+    in.server(0).latency = 10ms;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const auto third = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    const acquire next = begin(*other);
+    in.world().run_for(100ms);
+    holder->let_go();
+    in.world().run_for(
+        5ms);  // the release arrives before the try, which arrives before the waiter's attempt
+    const acquire tried = attempt(*third);
+    BOOST_TEST_REQUIRE(in.world().run_until([&] { return tried->is_finished; }));
+    BOOST_TEST((tried->outcome == acquire_outcome::contended));
+    in.expect_granted(next, 1s);
+    BOOST_TEST(in.waiting() == 0U);  // the try has left nothing
+}
+
+BOOST_AUTO_TEST_CASE(the_releasing_client_queues_behind_others) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    queue_of_holders queue(in, 5ms);
+    queue.add(*one);
+    in.world().run_for(1ms);
+    queue.add(*other);
+    in.world().run_for(1ms);
+    queue.add(*one);  // its client lets go, and would be the fastest
+    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 3; }));
+    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+}
+
+// Fault 56: any number of dead waiters cost one ttl of a ticket, and not one each.
+BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")) {
+    scene in;
+    const auto one = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    std::vector<std::unique_ptr<client>> dying;
+    for (int i = 0; i != 10; ++i) {
+        dying.push_back(in.make_client());
+        for (int j = 0; j != 3; ++j) {
+            begin(*dying.back());
+        }
+        in.world().run_for(10ms);
+    }
+    const auto other = in.make_client();
+    const acquire next = begin(*other);
+    in.world().run_for(5s);
+    dying.clear();
+    holder->let_go();
+    const core::time_point died = in.world().now();
+    in.expect_granted(next);
+    BOOST_TEST((in.world().now() - died <= ticket_ttl + 10ms));
+    next->let_go();
+    in.world().run_for(1ms);
+    in.expect_nothing_left();
+}
+
+// Fault 56: they die one after the other, each while it is the next.
+BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fault-56")) {
+    scene in;
+    const auto one = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    std::vector<std::unique_ptr<client>> dying;
+    for (int i = 0; i != 5; ++i) {
+        dying.push_back(in.make_client());
+        begin(*dying.back());
+        in.world().run_for(10ms);
+    }
+    const auto other = in.make_client();
+    const acquire next = begin(*other);
+    for (auto& each : dying) {
+        in.world().run_for(300ms);
+        each.reset();
+    }
+    holder->let_go();
+    const core::time_point died = in.world().now();
+    in.expect_granted(next);
+    BOOST_TEST((in.world().now() - died <= ticket_ttl + 10ms));
+}
+
+// Fault 57: a place depends on its own client's heartbeats only, however many are before it and however long they hold.
+BOOST_AUTO_TEST_CASE(a_long_wait_keeps_its_place, *label("fault-57")) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const auto third = in.make_client();
+    queue_of_holders queue(in, 1h);
+    queue.add(*one);
+    in.world().run_for(1ms);
+    queue.add(*other);
+    in.world().run_for(1ms);
+    queue.add(*third);
+    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 3; }, 3h));
+    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    const auto late = in.make_client();
+    queue.add(*late);
+    in.world().run_for(1s);
+    BOOST_TEST(in.waiting() == 1U);
+}
+
+// Fault 58: the turn passes on at once.
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
+    for (const bool is_released_first : {false, true}) {
+        scene in;
+        in.server(0).latency = 10ms;
+        const auto one = in.make_client();
+        const auto other = in.make_client();
+        const auto third = in.make_client();
+        const acquire holder = begin(*one);
+        in.expect_granted(holder);
+        const acquire head = begin(*other);
+        in.world().run_for(1ms);
+        const acquire next = begin(*third);
+        in.world().run_for(3s);
+        if (is_released_first) {
+            holder->let_go();
+            in.world().run_for(25ms);  // the head has been told, and attempts
+            head->cancel();
+        } else {
+            head->cancel();
+            in.world().run_for(25ms);
+            BOOST_TEST(in.waiting() == 1U);
+            holder->let_go();
+        }
+        in.expect_granted(next, 150ms);
+        BOOST_TEST((head->outcome == acquire_outcome::cancelled));
+        next->let_go();
+        in.world().run_for(30ms);
+        in.expect_nothing_left();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_that_times_out_leaves_at_once, *label("fault-58")) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    const acquire timed = begin(*other, in.world().now() + 100ms);
+    const acquire behind = begin(*other, in.world().now() + 100ms);
+    in.world().run_for(50ms);
+    BOOST_TEST(in.waiting() == 2U);
+    in.world().run_for(60ms);
+    BOOST_TEST(timed->is_finished);
+    BOOST_TEST(behind->is_finished);
+    BOOST_TEST((timed->outcome == acquire_outcome::contended));
+    BOOST_TEST(in.waiting() == 0U);
+    holder->let_go();
+    in.world().run_for(1ms);
+    in.expect_nothing_left();
+}
+
+/// The place of the first is the second one's only if no other client is between them.
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_its_place_to_nobody) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const auto third = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    queue_of_holders queue(in, 5ms);
+    queue.add(*other);
+    in.world().run_for(1ms);
+    queue.add(*third);
+    in.world().run_for(1ms);
+    queue.add(*other);
+    in.world().run_for(1ms);
+    queue.at(0)->cancel();
+    holder->let_go();
+    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 2; }));
+    BOOST_TEST(queue.granted().front() == 1U);
+}
+
+// Fault 59: a release at any moment is noticed at once.
+BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
+    for (int step = 0; step != 100; ++step) {
+        scene in;
+        in.server(0).latency = 1ms;
+        const auto one = in.make_client();
+        const auto other = in.make_client();
+        const auto third = in.make_client();
+        const acquire holder = begin(*one);
+        in.expect_granted(holder);
+        const acquire head = begin(*other);
+        in.world().run_for(step * 100us);
+        const acquire next = begin(*third);
+        in.world().run_for((100 - step) * 100us);
+        holder->let_go();
+        in.expect_granted(head, 20ms);
+        in.world().run_for(step * 100us);
+        head->let_go();
+        in.expect_granted(next, 20ms);
+    }
+}
+
+/// Likewise, the client ahead leaves at any moment.
+BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
+    for (int step = 0; step != 100; ++step) {
+        scene in;
+        in.server(0).latency = 1ms;
+        const auto one = in.make_client();
+        const auto other = in.make_client();
+        const auto third = in.make_client();
+        const acquire holder = begin(*one);
+        in.expect_granted(holder);
+        const acquire head = begin(*other);
+        in.world().run_for(5ms);
+        const acquire next = begin(*third);
+        in.world().run_for(step * 100us);
+        head->cancel();
+        in.world().run_for((100 - step) * 100us);
+        holder->let_go();
+        in.expect_granted(next, 20ms);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_forgets_everything_gets_the_places_again) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const auto third = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    queue_of_holders queue(in, 5ms);
+    for (int i = 0; i != 3; ++i) {
+        queue.add(*other);
+        queue.add(*third);
+        in.world().run_for(1ms);
+    }
+    in.server(0).keys.clear();
+    in.world().run_for(ticket_ttl);
+    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 6; }));
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_is_polled_in_order) {
+    scene in;
+    in.tell_changes(false);
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    queue_of_holders queue(in, 5ms);
+    for (int i = 0; i != 10; ++i) {
+        queue.add(i % 3 == 0 ? *one : *other);
+        in.world().run_for(1ms);
+    }
+    BOOST_TEST_REQUIRE(
+        in.world().run_until([&] { return queue.granted().size() == queue.size(); }, 60s));
+    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_away_for_a_while_costs_no_waiter) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    const acquire waiting = begin(*other);
+    in.world().run_for(100ms);
+    in.server(0).is_up = false;
+    in.world().run_for(300ms);
+    one->reach(0);
+    other->reach(0);
+    in.world().run_for(100ms);
+    holder->let_go();
+    in.expect_granted(waiting, 1s);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    const acquire holder = begin(*one);
+    in.expect_granted(holder);
+    const acquire first = begin(*other);
+    const acquire second = begin(*other);
+    in.world().run_for(100ms);
+    BOOST_TEST(in.waiting() == 2U);
+    const auto closed = other->close();
+    in.world().run_for(10ms);
+    BOOST_TEST((first->outcome == acquire_outcome::closed));
+    BOOST_TEST((second->outcome == acquire_outcome::closed));
+    BOOST_TEST(in.waiting() == 0U);
+}
+
+/// Locks without an order on the same name take it as soon as it is free. Nobody is lost by that.
+BOOST_AUTO_TEST_CASE(locks_without_order_may_wait_beside) {
+    scene in;
+    const auto one = in.make_client();
+    const auto other = in.make_client();
+    queue_of_holders queue(in, 5ms);
+    for (int i = 0; i != 20; ++i) {
+        queue.add(i % 2 == 0 ? *one : *other, i % 3 == 0 ? kinds::exclusive : kinds::fifo);
+        in.world().run_for(1ms);
+    }
+    BOOST_TEST_REQUIRE(
+        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
+    std::vector<std::size_t> ordered;
+    std::ranges::copy_if(queue.granted(), std::back_inserter(ordered),
+                         [](std::size_t number) { return number % 3 != 0; });
+    BOOST_TEST(std::ranges::is_sorted(ordered));
+}
+
+/// Arrivals, cancellations and deaths at random: those that stay are granted in the order of arrival.
+BOOST_AUTO_TEST_CASE(whatever_others_do_the_order_stays, *label("fault-56")) {
+    for (unsigned seed = 1; seed != 200; ++seed) {
+        scene in;
+        in.server(0).latency = 300us;
+        std::mt19937 random(seed);
+        std::vector<std::unique_ptr<client>> clients;
+        for (int i = 0; i != 6; ++i) {
+            clients.push_back(in.make_client());
+        }
+        queue_of_holders queue(in, 4ms);
+        queue.place_refresh = seed % 2 == 0 ? refresh : 3ms;
+        std::vector<std::size_t> of;  // the client of each waiter
+        for (int i = 0; i != 40; ++i) {
+            const std::size_t who = random() % clients.size();
+            if (clients[who] != nullptr) {
+                of.push_back(who);
+                queue.add(*clients[who]);
+            }
+            in.world().run_for(std::chrono::microseconds(500 + random() % 4000));
+            const auto what = random() % 20;
+            if (what == 0) {
+                clients[random() % (clients.size() - 1)].reset();  // one lives
+            } else if (what < 5 && queue.size() != 0) {
+                const acquire& one = queue.at(random() % queue.size());
+                if (!one->is_finished && clients[of[queue.size() - 1]] != nullptr) {
+                    one->cancel();
+                }
+            }
+        }
+        const auto all_done = [&] {
+            for (std::size_t i = 0; i != queue.size(); ++i) {
+                if (clients[of[i]] != nullptr && !queue.at(i)->is_finished) {
+                    return false;
+                }
+            }
+            return true;
+        };
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            BOOST_TEST_REQUIRE(in.world().run_until(all_done, 60s));
+            BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+            in.world().run_for(2ms);
+            for (const auto& one : clients) {
+                BOOST_TEST((one == nullptr || in.waiting_of(*one) == 0U));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

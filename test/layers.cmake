@@ -25,7 +25,7 @@ set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # What only src/kinds names: the lock kinds, and their scripts.
-set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned)([^a-z_]|$)")
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|once)([^a-z_]|$)")
 
 # Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
 # here, each includes only those that it is made of.
@@ -37,6 +37,7 @@ set(kinds_below_semaphore "none")
 set(kinds_below_fenced "exclusive")
 set(kinds_below_shared "exclusive|fenced")
 set(kinds_below_versioned "none")
+set(kinds_below_once "none")
 
 # In the runtime, what a file must not know, the first that matches its name. The mediator of a key knows its operations, leases
 # and ticket. These do not know each other, except that an operation makes its leases.
@@ -52,6 +53,7 @@ set(runtime_parts
     "operations/acquire_operation=asio_host|engine"
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
     "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
+    "operations/settlement_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )
 

@@ -84,7 +84,7 @@ concept once_body = once_body_with_lease<Function> || once_body_without_lease<Fu
 struct once_finding {
     /// Not empty if the caller may run the body.
     lease held{};
-    /// What a quorum has recorded; null if that is not known.
+    /// What a quorum has recorded. Null if that is not known.
     std::shared_ptr<const std::string> record{};
     /// Whether an instance has recorded something. Its caller may have died at that moment.
     bool has_met_record = false;

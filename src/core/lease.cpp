@@ -270,9 +270,13 @@ lease_step lease::decide_attempt(time_point now) {
 
 /// Whether the votes that are out decide if a quorum has a record, or if our grants make it one.
 bool lease::may_meet_record() const {
-    const std::size_t count = votes_.silent() == 0 ? 0 : votes_.record().count;
-    return count != 0 &&
-           count + votes_.granted() + votes_.silent() >= quorum_of(votes_.instances());
+    if (votes_.silent() == 0) {
+        return false;
+    }
+    const std::size_t count = votes_.record().count;
+    const std::size_t quorum = quorum_of(votes_.instances());
+    return count != 0 && count + votes_.granted() < quorum &&
+           count + votes_.granted() + votes_.silent() >= quorum;
 }
 
 /// A quorum has granted, and may have to agree.

@@ -37,7 +37,6 @@ settlement::step settlement::ask(message what, time_point now) {
     asked_ = what;
     votes_.clear();
     sent_ = now;
-    stragglers_until_ = never;
     return {
         .targets = instance_set::all(), .what = what, .until = now + settings_.instance_timeout};
 }
@@ -45,36 +44,25 @@ settlement::step settlement::ask(message what, time_point now) {
 settlement::step settlement::on_answer(const event& e, time_point now) {
     if (e.kind == kind::voted) {
         if (e.on != asked_ || !votes_.record(e.index, *e.vote)) {
-            return wait_until(std::min(sent_ + settings_.instance_timeout, stragglers_until_));
+            return wait_until(sent_ + settings_.instance_timeout);
         }
-    } else if (now >= sent_ + settings_.instance_timeout || now >= stragglers_until_) {
+    } else if (now >= sent_ + settings_.instance_timeout) {
         votes_.fail_silent(failure::timeout);
     }
     return decide_answer(now);
 }
 
-/// A minority may have a record, so it is worth waiting for all. But a slow instance is waited for only as long again as a quorum
-/// took.
+/// Without a quorum it waits for all votes, even if no quorum is possible any more: a minority may have a record. That is worth the
+/// time, since a body may run otherwise. An instance that is silent for longer is not asked again.
 settlement::step settlement::decide_answer(time_point now) {
     const common_record found = votes_.record();
     has_met_record_ = has_met_record_ || found.count != 0;
-    const std::size_t quorum = quorum_of(settings_.instances);
-    if (found.count >= quorum) {
+    if (found.count >= quorum_of(settings_.instances)) {
         record_ = found.text;
         return finish(settlement_outcome::settled);
     }
-    if (votes_.silent() == 0) {
-        return end_round(found, now);
-    }
-    const bool may_be_found = found.count + votes_.silent() >= quorum;
-    const std::size_t answered = votes_.granted() + votes_.denied();
-    if (!may_be_found && answered >= quorum) {
-        stragglers_until_ = std::min(stragglers_until_, now + (now - sent_));
-        if (now >= stragglers_until_) {
-            return end_round(found, now);
-        }
-    }
-    return wait_until(std::min(sent_ + settings_.instance_timeout, stragglers_until_));
+    return votes_.silent() == 0 ? end_round(found, now)
+                                : wait_until(sent_ + settings_.instance_timeout);
 }
 
 settlement::step settlement::end_round(const common_record& found, time_point now) {

@@ -134,7 +134,6 @@ private:
     message asked_ = message::look;
     round votes_;
     time_point sent_{};
-    time_point stragglers_until_ = never;
     std::shared_ptr<const std::string> record_;
     milliseconds life_{};
     settlement_outcome outcome_ = settlement_outcome::unsettled;

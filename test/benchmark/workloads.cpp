@@ -8,6 +8,7 @@
 #include "benchmark/colock_client.hpp"
 #include "benchmark/hold.hpp"
 #include "benchmark/multi.hpp"
+#include "benchmark/once.hpp"
 #include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/reentrant.hpp"
@@ -166,6 +167,7 @@ const std::vector<workload_entry>& workloads() {
         {"reentrant", false, run_reentrant},
         {"multi", false, run_multi},
         {"versioned", false, run_versioned},
+        {"once", false, run_once},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

@@ -743,6 +743,12 @@ struct some_servers : shared_servers_far_away<N> {
     void put(std::size_t index, const std::string& value, milliseconds ttl) {
         this->instances[index].command({"SET", "k", value, "PX", std::to_string(ttl.count())});
     }
+    /// Each vote counts, however late it comes.
+    [[nodiscard]] colock::config patient_config() const {
+        colock::config configuration = this->instances.config();
+        configuration.instance_timeout = 20s;
+        return configuration;
+    }
     std::size_t having(const std::string& value) {
         std::size_t count = 0;
         for (const redis_server& one : this->instances) {
@@ -771,7 +777,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_with_the_result_is_enough) {
 /// Its holder has died while it was being recorded. The other servers had its token, which has ended.
 BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         for (std::size_t i = 0; i != 3; ++i) {
             instances.flush();
@@ -788,7 +794,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
 /// Otherwise a name that is in use all the time would never be free again.
 BOOST_AUTO_TEST_CASE(a_healed_result_ends_with_the_first_one) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         put(1, record_of("x"), 2s);
         const once_result found = co_await call(locks, "k", quick_body("y"), kept(1h));
@@ -805,7 +811,9 @@ BOOST_AUTO_TEST_CASE(a_healed_result_ends_with_the_first_one) {
 
 BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed_with_a_server_down) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, network.config());
+        config configuration = network.config();
+        configuration.instance_timeout = 20s;
+        client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         network[2].refuse();
@@ -821,7 +829,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed_with_a_server_down) {
 /// The token of the dead is there until it ends. Then the result counts, and no body runs.
 BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         put(1, "the dead", 500ms);
@@ -829,7 +837,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
         const quick_body body("y");
         const once_result found = co_await call(locks, "k", body);
         BOOST_TEST((found.value == "x" && !found.ran && *body.times == 0));
-        co_await async_wait_until([&] { return having(record_of("x")) == 3; });
+        co_await async_wait_until([&] { return having(record_of("x")) >= 2; });
         co_await settled(locks);
         BOOST_TEST(locks.counters().lost == 0U);
         co_await locks.close();
@@ -839,7 +847,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
 /// Only one of its two tokens has ended, so no quorum is free. The record and our token are one.
 BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         put(1, "the dead", 500ms);
@@ -942,7 +950,7 @@ BOOST_AUTO_TEST_CASE(a_minority_may_be_down) {
 
 BOOST_AUTO_TEST_CASE(the_result_of_one_of_five_is_healed) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         put(3, record_of("x"), 1h);
         const once_result found = co_await call(locks, "k", quick_body("y"));
@@ -1031,9 +1039,8 @@ BOOST_AUTO_TEST_CASE(a_result_outlives_a_failover) {
             one.switch_to(replica.port());
         }
         // The new master grants no locks yet, but a record is a record.
-        co_await async_wait_until([&] {
-            return locks.instances().front().state == instance_state::quarantined;
-        });
+        co_await async_wait_until(
+            [&] { return locks.instances().front().state == instance_state::quarantined; });
         const once_result found = co_await call(locks, "k", body, options);
         BOOST_TEST((!found.ran && *body.times == 1));
         co_await locks.close();

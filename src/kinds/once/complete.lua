@@ -8,22 +8,26 @@
 -- Returns  1 it has this record, also from an earlier copy of this call; 0 nobody has the name; otherwise as held_by_another in
 --          lock_key.lua
 
---@include ../look.lua
---@include ../lock_key.lua
-
 local key, token, record, life = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local value = look('get', key)
-if value == record then
+
+-- As it mostly is.
+local value = redis.pcall('get', key)
+if token ~= '' and value == token or value == false and ARGV[4] == '1' then
+    redis.call('set', key, record, 'px', life)
+    return 1
+elseif value == false then
+    return 0
+elseif value == record then
     -- Replicas that acknowledge this have the record, too. It needs no memory.
     local left = redis.call('pttl', key)
     if left > 0 then
         redis.call('pexpire', key, left)
     end
     return 1
-elseif value == false and ARGV[4] ~= '1' then
-    return 0
-elseif value == false or token ~= '' and value == token then
-    redis.call('set', key, record, 'px', life)
-    return 1
 end
+
+--@include ../look.lua
+--@include ../lock_key.lua
+
+value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right
 return held_by_another(key, value)

@@ -88,6 +88,8 @@ struct once_finding {
     std::shared_ptr<const std::string> record{};
     /// Whether an instance has recorded something. Its caller may have died at that moment.
     bool has_met_record = false;
+    /// Whether a record was written to some instance. Without a quorum, that has ended the lease.
+    bool has_written = false;
 };
 
 /// A key at a client, with its options.
@@ -252,6 +254,9 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
         if (!known.record && has_met_record) {
             once_finding settled = co_await key.settle(known.held);
             known.record = std::move(settled.record);
+            if (!known.record && settled.has_written) {
+                known.held = lease();
+            }
         }
     }
     if (known.record) {

@@ -61,6 +61,7 @@ public:
             found.record = record();
         }
         found.has_met_record = has_met_record();
+        found.has_written = has_sent();
         complete(error_of(result(), false, take_details()), std::move(found));
     }
 };

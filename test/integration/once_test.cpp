@@ -844,6 +844,29 @@ BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
     }());
 }
 
+/// The replies to what heals are lost. So nobody knows whether our lease is whole, and no body runs under it.
+BOOST_AUTO_TEST_CASE(a_lost_reply_to_what_heals_is_harmless) {
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration = network.config();
+        configuration.instance_timeout = 20s;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        co_await call(locks, "other", quick_body("x"));  // the servers know the script now
+        put(0, record_of("x"), 1h);
+        put(1, "the dead", 300ms);
+        put(2, "the dead", 300ms);
+        network[1].cut_before_reply(a_record);
+        network[2].cut_before_reply(a_record);
+        const quick_body body("y");
+        const once_result found = co_await call(locks, "k", body);
+        BOOST_TEST((found.value == "x" && !found.ran && *body.times == 0));
+        BOOST_TEST(network[1].cuts() + network[2].cuts() == 2U);
+        co_await settled(locks);
+        BOOST_TEST(locks.counters().lost == 0U);
+        co_await locks.close();
+    }());
+}
+
 /// Only one of its two tokens has ended, so no quorum is free. The record and our token are one.
 BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
     run_test([&]() -> asio::awaitable<void> {

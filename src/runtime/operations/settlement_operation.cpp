@@ -178,8 +178,10 @@ void settlement_operation::finish(settlement_outcome outcome) {
         if (lease) {
             lease->complete(request_.holder, machine_.record());
         }
-    } else if (outcome == settlement_outcome::refused && lease) {
-        lease->send_release();  // it is no lease any more, so no other holder is to get it
+    } else if (lease && has_sent_ && outcome != settlement_outcome::lost &&
+               outcome != settlement_outcome::closed) {
+        // Some instances may have the record in place of its token. So no other holder is to get it.
+        lease->send_release();
     }
 }
 

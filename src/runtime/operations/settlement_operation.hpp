@@ -64,7 +64,7 @@ protected:
         return machine_.record();
     }
     [[nodiscard]] bool has_met_record() const noexcept { return machine_.has_met_record(); }
-    /// Whether a copy of the record of a `complete` may have left the client.
+    /// Whether a copy of the record may have left the client. If it is not settled then, it has ended its lease.
     [[nodiscard]] bool has_sent() const noexcept { return has_sent_; }
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 

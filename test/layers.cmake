@@ -25,7 +25,7 @@ set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # What only src/kinds names: the lock kinds, and their scripts.
-set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|fifo|fenced_fifo)([^a-z_]|$)")
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|once|fifo|fenced_fifo)([^a-z_]|$)")
 
 # Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
 # here, each includes only those that it is made of.
@@ -38,6 +38,7 @@ set(kinds_below_fenced "exclusive")
 set(kinds_below_fifo "exclusive|fenced")
 set(kinds_below_shared "exclusive|fenced")
 set(kinds_below_versioned "none")
+set(kinds_below_once "none")
 
 # In the runtime, what a file must not know, the first that matches its name. The mediator of a key knows its operations, leases
 # and ticket. These do not know each other, except that an operation makes its leases.
@@ -49,10 +50,12 @@ set(runtime_parts
     "key/local_queue=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket|lock_spec|loop"
     "key/lease_driver=asio_host|engine|acquire_operation|ticket"
     "key/ticket=asio_host|engine|acquire_operation|lease_driver|lease_operation"
+    "key/places=asio_host|engine|acquire_operation|lease_driver|lease_operation|ticket"
     "key/=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/acquire_operation=asio_host|engine"
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
     "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
+    "operations/settlement_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )
 

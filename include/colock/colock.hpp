@@ -18,6 +18,7 @@
 ///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names.
 ///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered
 ///   again by its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
+/// - `colock::once` runs a coroutine once for a key, and keeps its result for a time.
 /// - `colock::versioned` is a value that is changed by optimistic locking, without a lock.
 /// - `colock::lease` is the ownership of a lock. `colock::adopt` goes on with one of another process.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
@@ -27,8 +28,7 @@
 
 /// @namespace colock
 /// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `striped`,
-/// `reentrant_mutex`, `versioned`,
-/// `lease` and `with_lock`.
+/// `reentrant_mutex`, `once`, `versioned`, `lease` and `with_lock`.
 
 #include <colock/adopt.hpp>
 #include <colock/client.hpp>
@@ -41,6 +41,7 @@
 #include <colock/metrics.hpp>
 #include <colock/multi_mutex.hpp>
 #include <colock/mutex.hpp>
+#include <colock/once.hpp>
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>

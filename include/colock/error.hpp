@@ -54,8 +54,11 @@ enum class errc {
     wrong_kind = 14,
     /// The owner of this acquire holds the lock already, and would wait for itself: see `lock_owner`.
     would_deadlock = 15,
-    /// A write of a `versioned` value may have been carried out, or may be yet. Read the value to find out.
+    /// A write of a `versioned` value may have been carried out, or may be yet. Read the value to find out. Or the
+    /// body of `once` has run, and its result may have been recorded. Call `once` again to find out.
     outcome_unknown = 16,
+    /// The key of this `once` has a result for a request with another fingerprint. Use a new key for a new request.
+    fingerprint_mismatch = 17,
 };
 
 /// Groups of `errc` that a program treats in the same way.

@@ -54,6 +54,10 @@ struct counters {
     std::uint64_t writes_refused = 0;
     /// Those that ended with `errc::outcome_unknown`.
     std::uint64_t writes_unknown = 0;
+    /// Calls of `once` that have run their body and recorded its result.
+    std::uint64_t once_ran = 0;
+    /// Calls of `once` that found a result.
+    std::uint64_t once_found = 0;
     /// Leases that are held now.
     std::uint64_t held = 0;
     /// Acquire operations that are running now.

@@ -254,6 +254,8 @@ counters client::counters() const {
     result.writes_applied = s.writes_applied;
     result.writes_refused = s.writes_refused;
     result.writes_unknown = s.writes_unknown;
+    result.once_ran = s.once_ran;
+    result.once_found = s.once_found;
     result.held = s.held;
     result.acquiring = s.acquiring;
     result.queued = s.queued;

@@ -45,6 +45,8 @@ public:
                 return "the owner holds the lock already, and would wait for itself";
             case errc::outcome_unknown:
                 return "the write may have been carried out";
+            case errc::fingerprint_mismatch:
+                return "the key was used for another request";
         }
         return "unknown colock error";
     }
@@ -69,6 +71,7 @@ public:
             case errc::wrong_kind:
             case errc::would_deadlock:
             case errc::outcome_unknown:
+            case errc::fingerprint_mismatch:
                 break;
         }
         return {value, *this};

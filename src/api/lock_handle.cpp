@@ -4,6 +4,7 @@
 
 #include "api/call.hpp"
 #include "api/lease_access.hpp"
+#include "api/lock_error.hpp"
 #include "api/options_check.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
@@ -22,11 +23,11 @@
 #include <utility>
 
 namespace colock::detail {
-namespace {
 
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
         case core::acquire_outcome::granted:
+        case core::acquire_outcome::completed:
             return {};
         case core::acquire_outcome::contended:
             return {errc::contended, std::move(details)};
@@ -49,6 +50,8 @@ error error_of(core::acquire_outcome result, std::string details) {
     }
     return {boost::asio::error::operation_aborted, std::move(details)};
 }
+
+namespace {
 
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:

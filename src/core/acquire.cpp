@@ -62,6 +62,12 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
             return wait_for_end_of_quarantine(end, votes, now);
         }
     }
+    // A minority may have a record, since a holder has died while it was being written. If the rest of a quorum is ours to give, the
+    // record counts, and not another try.
+    const std::size_t with_record = votes.record().count;
+    if (with_record != 0 && votes.granted() + with_record >= quorum_of(settings_.instances)) {
+        return fail(acquire_outcome::completed);
+    }
     if (votes.impossible_by(key_state::other_kind)) {
         return fail(acquire_outcome::wrong_kind);
     }

@@ -38,6 +38,12 @@ enum class step : std::uint8_t {
     /// again is not carried out twice. The grant has the new version. A denial has the record's version and value, as `read`. Then
     /// the key is `foreign` if this write was and is not carried out, and `unknown` if the instance cannot tell that of another copy.
     write,
+    /// Report the record of a name: what its work has come to. A denial says so as `key_state::completed`. If the command
+    /// `explains`, which is slower, the denial also tells how long the record will live, and a grant that the token holds the key.
+    look,
+    /// If the token holds the key, give the name a record, `values`, for `ttl`. The token then holds it no more. An instance that has
+    /// exactly this record grants it as well. So does one that has no key, if the command `heals`.
+    complete,
 };
 
 /// Values and tickets are smaller: what a double, and so a script in the server, can count without a gap.
@@ -54,7 +60,7 @@ struct command {
     core::step step = step::acquire;
     /// Not 0 if it is only that part of the step. A kind divides a step while a cluster moves the keys that it needs.
     std::uint8_t part = 0;
-    bool heals = false;  ///< an acquire that puts back what a quorum still has
+    bool heals = false;  ///< it puts back what other instances still have
     /// An acquire whose sender was denied before, or knows that the key is contended.
     bool contended = false;
     /// A contended acquire whose sender waits if it is denied. Its kind may announce that, so that others make room.
@@ -72,7 +78,7 @@ struct command {
     std::uint64_t value = 0;
     union {  // as small as it can be
         /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
-        /// Of a write: the new value of the record, or null to erase it.
+        /// Of a write: the new value of the record, or null to erase it. Of a `complete`: the record.
         const std::string* values = nullptr;
         /// Of a waiter of a lock whose order binds: its number among those of the client `ticket`. 0: it has no place.
         std::uint64_t place;
@@ -93,13 +99,15 @@ constexpr bool is_of_record(step s) noexcept {
 
 /// Whether its grant has to be on replicas, if the instance waits for them. An error does not always say whether it was executed.
 constexpr bool must_last(const command& c) noexcept {
-    return takes_key(c) || c.step == step::write;
+    return takes_key(c) || c.step == step::write || c.step == step::complete;
 }
 
 /// Whether an instance that may have forgotten something must not do it: it could make a key that another lock has
-/// elsewhere, or count a value that it has given out before. An acquire that heals puts back what a quorum still has.
+/// elsewhere, or count a value that it has given out before. An acquire that heals puts back what a quorum still has. A record
+/// that heals may come from a minority, and the token of another lock may be what was forgotten.
 constexpr bool relies_on_memory(const command& c) noexcept {
-    return (c.step == step::acquire && !c.heals) || (c.step == step::confirm && c.value == 0);
+    return (c.step == step::acquire && !c.heals) || (c.step == step::confirm && c.value == 0) ||
+           (c.step == step::complete && c.heals);
 }
 
 }  // namespace colock::core

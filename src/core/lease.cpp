@@ -259,13 +259,24 @@ lease_step lease::decide_attempt(time_point now) {
         return adopts() ? hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now)
                         : agree_on_value(now);
     }
-    if (votes_.impossible()) {
+    if (votes_.impossible() && !may_meet_record()) {
         return fail(votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended,
                     now);
     }
     lease_step step;
     step.until = round_end();
     return step;
+}
+
+/// Whether the votes that are out decide if a quorum has a record, or if our grants make it one.
+bool lease::may_meet_record() const {
+    if (votes_.silent() == 0) {
+        return false;
+    }
+    const std::size_t count = votes_.record().count;
+    const std::size_t quorum = quorum_of(votes_.instances());
+    return count != 0 && count + votes_.granted() < quorum &&
+           count + votes_.granted() + votes_.silent() >= quorum;
 }
 
 /// A quorum has granted, and may have to agree.

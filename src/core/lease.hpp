@@ -300,6 +300,7 @@ private:
     void expect_retake(std::size_t index) noexcept;
     void learn_from_retake(std::size_t index, const core::vote& v) noexcept;
     lease_step decide_attempt(time_point now);
+    [[nodiscard]] bool may_meet_record() const;
     lease_step hold(time_point valid_until, time_point now);
     lease_step fail(acquire_outcome why, time_point now);
     [[nodiscard]] bool adopts() const noexcept {

@@ -15,6 +15,7 @@ enum class acquire_outcome : std::uint8_t {
     too_slow,     ///< a quorum granted, but by then the lease would have been announced lost
     wrong_kind,   ///< a lock of another kind has the name
     wrong_limit,  ///< likewise, one of this kind that admits another number of holders
+    completed,  ///< the name has a record. If a quorum has it, there is nothing to do. Else it has to be settled first
     cancelled,
     closed,  ///< its client was
     // Not by the machine, but by the client:

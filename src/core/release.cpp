@@ -81,6 +81,7 @@ release::progress release::denied_by(core::key_state whose) noexcept {
         case key_state::other_kind:
         case key_state::other_limit:
         case key_state::partial:
+        case key_state::completed:
             return progress::another;
         case key_state::unknown:
         case key_state::announced:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace colock::core {
 
@@ -36,7 +37,8 @@ bool round::record(std::size_t index, const vote& v) {
     }
     if (v.detail || v.quarantined_until() != never) {
         remarks_.resize(instances());
-        remarks_[index] = {v.detail, v.quarantined_until()};
+        remarks_[index] = {v.detail, v.quarantined_until(),
+                           v.kind == vote_kind::denied ? v.remaining : unknown_remaining};
     }
     return true;
 }
@@ -68,6 +70,30 @@ bool round::may_recover_at_any_time() const {
         }
     }
     return false;
+}
+
+common_record round::record() const {
+    common_record best;
+    const auto has_record = [this](std::size_t i) {
+        return has_denied(i) && ballots_[i].key == key_state::completed && remarks_[i].detail;
+    };
+    for (std::size_t i = 0; i != remarks_.size(); ++i) {
+        if (!has_record(i)) {
+            continue;
+        }
+        common_record one;
+        one.text = remarks_[i].detail;
+        for (std::size_t k = 0; k != remarks_.size(); ++k) {
+            if (has_record(k) && *remarks_[k].detail == *one.text) {
+                ++one.count;
+                one.remaining = std::max(one.remaining, remarks_[k].remaining);
+            }
+        }
+        if (one.count > best.count) {
+            best = std::move(one);
+        }
+    }
+    return best;
 }
 
 bool round::impossible_by(key_state why) const {

@@ -27,6 +27,13 @@ constexpr std::size_t spare_of(std::size_t instances) noexcept {
     return instances - quorum_of(instances);
 }
 
+/// A record that instances have reported: see `key_state::completed`.
+struct common_record {
+    std::shared_ptr<const std::string> text;     ///< null: no instance has one
+    std::size_t count = 0;                       ///< how many have this one
+    milliseconds remaining = unknown_remaining;  ///< how long the last of these will live
+};
+
 /// The votes on one round: a command sent to all instances at once. Counts each instance once.
 class round {
 public:
@@ -92,6 +99,9 @@ public:
         return remarks_.empty() ? nullptr : remarks_[index].detail.get();
     }
 
+    /// Of the records that instances have denied with, the one that most have.
+    [[nodiscard]] common_record record() const;
+
     /// The votes that have denied so cost the quorum.
     [[nodiscard]] bool impossible_by(key_state why) const;
 
@@ -110,6 +120,7 @@ private:
     struct remark {
         std::shared_ptr<const std::string> detail;
         time_point quarantined_until = never;
+        milliseconds remaining = unknown_remaining;
     };
 
     [[nodiscard]] bool has_voted(std::size_t index, vote_kind kind) const {

@@ -31,6 +31,7 @@ enum class key_state : std::uint8_t {
     /// Likewise, a lock of this kind that admits another number of holders.
     other_limit,
     partial,  ///< as `foreign`, of a lock with several names of which our token has got some
+    completed,  ///< there is a record of what the name's work has come to: it is the detail of the vote
 };
 
 /// Why a vote failed.
@@ -81,8 +82,9 @@ struct vote {
         duration quarantine_end;
     };
     /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, or the
-    /// lock of an `other_kind`, else what the key holds if no lock wrote it. Of a grant that brings several values, all of them, as
-    /// `command::values`. Of a vote on a record: its value. Null if there is nothing to say.
+    /// lock of an `other_kind`, or the record of one that is `completed`, else what the key holds if no lock wrote it. Of a grant that
+    /// brings several values, all of them, as `command::values`. Of a vote on a versioned value: the value. Null if there is nothing
+    /// to say.
     std::shared_ptr<const std::string> detail;
 
     static vote granted(std::uint64_t value = 0) noexcept {

@@ -20,6 +20,8 @@ std::string lock_kind::why(const core::vote& denial, std::string_view detail) co
             return "denied, the name belongs to " + std::string(detail);
         case key_state::announced:
             return "denied, another waiter has announced itself";
+        case key_state::completed:
+            return "denied, there is a result";
         case key_state::foreign:
         case key_state::partial:
             return detail.empty()

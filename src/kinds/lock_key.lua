@@ -64,8 +64,11 @@ local function is_marked(set)
 end
 
 -- The answer about a key that another token holds: '@' and the label of that token. Returns -1 if it has none. For the permits of a
--- semaphore it is 'of' and that semaphore.
+-- semaphore, and for a result of `once`, it is 'of' and that.
 local function held_by(token)
+    if string.sub(token, 1, 5) == 'done:' then
+        return redis.status_reply('of result_of_once')
+    end
     local permits = string.match(token, '^permit:(%d+)%*')
     if permits then
         return redis.status_reply('of semaphore_of_' .. permits .. '_permits')

@@ -10,6 +10,9 @@ local function written_by_another(key, value)
         elseif string.find(value, '^reader:%x+') then
             return redis.status_reply('of shared_mutex')
         end
+        if string.sub(value, 1, 5) == 'done:' then
+            return redis.status_reply('of result_of_once')
+        end
         local digits = string.match(value, '^%x+')
         local is_mutex = digits and #digits == 40 and string.find(value, '^@?[!-~]*$', 41)
         return is_mutex and redis.status_reply('of mutex') or -1

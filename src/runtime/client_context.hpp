@@ -21,6 +21,7 @@
 #include "runtime/loop/loop.hpp"
 #include "runtime/operations/acquire_operation.hpp"
 #include "runtime/operations/record_operation.hpp"
+#include "runtime/operations/settlement_operation.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -63,7 +64,8 @@ struct members {
     list<lease_driver> giving_back;
     list<ticket> tickets;
     list<runtime::places> places;
-    list<record_operation> records;  ///< running, or with a vote pending
+    list<record_operation> records;          ///< running, or with a vote pending
+    list<settlement_operation> settlements;  ///< likewise
     /// The queues of locks with several names, by each name but the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
     /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.

@@ -197,6 +197,7 @@ void engine::close() {
         parts_.members.acquiring.front().on_close();
     }
     for_each(parts_.members.records, [](record_operation& one) { one.on_close(); });
+    for_each(parts_.members.settlements, [](settlement_operation& one) { one.on_close(); });
     for_each_lease([](lease_driver& one) { one.on_close(); });
     const core::time_point now = parts_.turn.now();
     close_deadline_ = now + parts_.settings.close_timeout;
@@ -256,6 +257,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.tickets);
     abandon_all(parts_.members.places);
     abandon_all(parts_.members.records);
+    abandon_all(parts_.members.settlements);
     parts_.queues.abandon();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {

@@ -36,6 +36,7 @@ struct statistics {
     counter renewed, renewals_failed, healed, released, abandoned, detached, handed_off, lost;
     counter keys_without_ttl;
     counter records_read, writes_applied, writes_refused, writes_unknown;
+    counter once_ran, once_found;
     counter held, acquiring, queued, waiting_to_send, releasing;
 };
 

@@ -124,6 +124,30 @@ asio::awaitable<void> update(versioned what, measurement& meter) {
     }
 }
 
+/// A cycle is a call. The first one makes the result that the others find, unless each has a name of its own.
+asio::awaitable<void> call_once(client& locks, std::size_t number, bool finds, measurement& meter) {
+    once_options options;
+    options.lock.ttl = lock_ttl;
+    options.keep =
+        finds ? std::chrono::milliseconds(std::chrono::hours(24)) : std::chrono::seconds(1);
+    const std::string name = "once:" + lock_name(number);
+    // The repetition before has left its results.
+    auto calls = measurement::clock::now().time_since_epoch().count();
+    const auto body = []() -> asio::awaitable<std::string> { co_return "0123456789abcdef"; };
+    auto started = measurement::clock::now();
+    while (!meter.over()) {
+        std::string key = name;
+        if (!finds) {
+            key.append(":").append(std::to_string(++calls));
+        }
+        const once_result result = co_await once(locks, key, body, options);
+        if (result.value.size() != 16) {
+            throw std::runtime_error("colock: another result");
+        }
+        started = meter.cycle_since(started);
+    }
+}
+
 asio::awaitable<void> take_and_release_with_pauses(mutex lock, measurement& meter,
                                                    std::chrono::milliseconds pause) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -223,6 +247,9 @@ private:
                 return exchange(versioned(locks_, record_name(number)), meter_);
             case lock_kind::update:
                 return update(versioned(locks_, record_name(work_.hot_key ? 0 : number)), meter_);
+            case lock_kind::found:
+            case lock_kind::run_once:
+                return call_once(locks_, number, work_.kind == lock_kind::found, meter_);
             case lock_kind::permit:
                 return take_and_release(semaphore_of(locks_, number, work_), meter_);
             case lock_kind::names:

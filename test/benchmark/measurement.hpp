@@ -29,6 +29,8 @@ enum class lock_kind : std::uint8_t {
     names,     ///< of a multi_mutex
     exchange,  ///< nothing: it writes a versioned value, whose version it knows
     update,    ///< the same, by a read and a write
+    found,     ///< nothing: it calls `once`, and finds a result
+    run_once,  ///< the lock of a `once`, with a new name each time
 };
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.

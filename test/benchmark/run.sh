@@ -36,6 +36,7 @@ Workloads that run only if --workload names them:
   fifo            a mutex with a binding order compared with one without: a name for each task, and one name for all
   versioned       compare_exchange and update of a versioned value compared with a mutex, on one server: a name for each
                   task, and one name for all
+  once            once compared with a mutex: it finds a result, and it runs its body for a new name each time
   semaphore       a semaphore compared with a mutex: one permit, 16 free ones, 16 of which 8 are taken, and 1,024 that are
                   all out while 64 waiters want one
   multi           a multi_mutex of 2, 4 and 16 names compared with a mutex

@@ -9,6 +9,7 @@
 #include "benchmark/fifo.hpp"
 #include "benchmark/hold.hpp"
 #include "benchmark/multi.hpp"
+#include "benchmark/once.hpp"
 #include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/reentrant.hpp"
@@ -168,6 +169,7 @@ const std::vector<workload_entry>& workloads() {
         {"fifo", false, run_fifo},
         {"multi", false, run_multi},
         {"versioned", false, run_versioned},
+        {"once", false, run_once},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

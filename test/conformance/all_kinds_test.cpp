@@ -5,6 +5,7 @@
 #include "conformance.hpp"
 #include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/once/once.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/shared/shared.hpp"
 
@@ -171,6 +172,11 @@ std::vector<step_of_kind> every_step() {
             result.emplace_back(step::withdraw, *kind);
         }
     }
+    // Not what gives a name a record: nothing else could be done with the name then.
+    for (const step one : {step::acquire, step::extend, step::release, step::remaining}) {
+        result.emplace_back(one, once);
+    }
+    result.push_back(step_of_kind(step::look, once).explaining());
     return result;
 }
 
@@ -249,6 +255,7 @@ BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
             rig.submit(claims, "shared", "da");
             rig.submit(unmarks, "shared", "da");
             rig.submit(of_reader(step::release), "shared", ann_reads);
+            rig.submit({step::look, colock::kinds::once}, "k");
             rig.run_until_voted();
             const std::string statistics = "cmdstat_" + right.substr(1) + ":";
             const auto refused = [&] {

@@ -32,13 +32,14 @@ LISTS = [
     ("docs/configuration.md", "include/colock/lock_options.hpp", r"struct lock_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/configuration.md", "include/colock/lock_options.hpp", r"struct retry_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/versioned.md", "include/colock/versioned.hpp", r"struct versioned_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
+    ("docs/once.md", "include/colock/once.hpp", r"struct once_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class errc \{(.*?)\n\};", r"^    (\w+) = \d+"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class condition \{(.*?)\n\};", r"^    (\w+) = \d+"),
     ("docs/operations.md", "include/colock/metrics.hpp", r"struct counters \{(.*?)\n\};", r"^    [\w:]+ (\w+) ="),
     ("docs/installing.md", "CMakeLists.txt", r"(.*)", r"^option\((COLOCK_[A-Z_]+) "),
     ("docs/installing.md", "cmake/*.cmake", r"(.*)", r"^(?:option\(|set\()(COLOCK_[A-Z_]+) .*(?:CACHE STRING|\$\{PROJECT_IS_TOP_LEVEL\})"),
 ]
-API = r"\b(?:config|lock_options|versioned_options|retry_options|counters|errc|condition|lease|client|mutex|shared_mutex|reentrant_mutex|lock_owner|instance_info|instance_state|release_result)::(\w+)"
+API = r"\b(?:config|lock_options|versioned_options|once_options|retry_options|counters|errc|condition|lease|client|mutex|shared_mutex|reentrant_mutex|lock_owner|instance_info|instance_state|release_result)::(\w+)"
 
 
 class Page:

@@ -40,6 +40,13 @@ struct step_of_kind {
         return result;
     }
 
+    /// The same, answered more slowly and with more.
+    [[nodiscard]] step_of_kind explaining() const {
+        step_of_kind result = *this;
+        result.explains = true;
+        return result;
+    }
+
     /// The same for these values.
     [[nodiscard]] step_of_kind with_values(std::string all) const {
         step_of_kind result = *this;
@@ -80,6 +87,7 @@ struct step_of_kind {
         result.heals = heals;
         result.contended = contended;
         result.announces = announces;
+        result.explains = explains;
         return result;
     }
 
@@ -91,6 +99,7 @@ struct step_of_kind {
     bool contended = false;
     bool heals = false;
     bool announces = true;
+    bool explains = false;
     std::string values;
     std::vector<std::string> more_keys;
     std::uint64_t client = 0;  // 0: it has no place

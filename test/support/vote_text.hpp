@@ -21,6 +21,7 @@ inline std::string to_text(const core::vote& v) {
                    : v.key == core::key_state::foreign   ? "denied: another"
                    : v.key == core::key_state::announced ? "denied: announced"
                    : v.key == core::key_state::partial   ? "denied: partial"
+                   : v.key == core::key_state::completed ? "denied: has " + *v.detail
                    : v.key == core::key_state::other_kind || v.key == core::key_state::other_limit
                        ? "denied: " + *v.detail
                        : "denied: not ours";

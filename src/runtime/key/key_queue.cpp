@@ -201,6 +201,9 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
 /// It was at the key.
 void key_queue::leave(const acquire_operation& one, core::acquire_outcome outcome) {
     local_.leave();
+    if (one.record()) {
+        on_record(one.spec()->policy->kind(), one.record());
+    }
     const core::acquire* const machine = one.machine();
     if (machine == nullptr) {
         return;
@@ -228,6 +231,18 @@ void key_queue::fail_others(core::acquire_outcome outcome, const std::string& de
         remove(waiter);
         waiter.fail_as(outcome, details);
     }
+}
+
+/// They need no round trip each.
+void key_queue::on_record(const kinds::lock_kind& kind,
+                          const std::shared_ptr<const std::string>& record) {
+    local_.for_each_waiter([&](member_at_key& one) {
+        acquire_operation& waiter = operation_of(one);
+        if (&waiter.spec()->policy->kind() == &kind) {
+            remove(waiter);
+            waiter.find(record);
+        }
+    });
 }
 
 /// Those whose lock has a key beside its first one are told of that one, too.

@@ -106,6 +106,8 @@ public:
     /// The operation that wants a lease like this one, and may be handed it. It is the first waiter. If an operation waits at the key
     /// for room beside the lease, it is that one. Null if there is none.
     [[nodiscard]] acquire_operation* next_for(const lease_driver& lease) noexcept;
+    /// A quorum has this record. The waiters of that kind have found it.
+    void on_record(const kinds::lock_kind& kind, const std::shared_ptr<const std::string>& record);
     /// A lease that is at the key has ended without a release.
     void on_disconnected(lease_driver& lease, core::time_point now);
 

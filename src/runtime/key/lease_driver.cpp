@@ -410,6 +410,19 @@ void lease_driver::abandon(std::uint32_t holder) {
     drive(event::just(event::kind_type::abandon), client_.turn.now());
 }
 
+void lease_driver::complete(std::uint32_t holder,
+                            const std::shared_ptr<const std::string>& record) {
+    if (!is_at_key()) {
+        return;  // it was lost, and released since
+    }
+    queue_->on_record(spec().policy->kind(), record);
+    if (leave(holder)) {
+        client_.counts.released.add(machine_.held() ? 1 : 0);
+        end_loss_waiters(lease_result::not_held);
+        drive(event::just(event::kind_type::abandon), client_.turn.now());
+    }
+}
+
 void lease_driver::send_release() {
     if (is_at_key() && !client_.turn.stopped()) {
         end_hold(false, client_.turn.now());

@@ -190,6 +190,8 @@ public:
     void let_go(std::uint32_t holder);
     /// The same, but the keys are not released: their ttl ends them.
     void abandon(std::uint32_t holder);
+    /// A quorum has this record in place of the token. So that holder has let go, and waiters that look for a record have found one.
+    void complete(std::uint32_t holder, const std::shared_ptr<const std::string>& record);
     /// Sends the release that waits for room now. No other holder gets the lease.
     void send_release();
 

@@ -266,6 +266,21 @@ void acquire_operation::fail_as(core::acquire_outcome outcome, const std::string
     finish(outcome);
 }
 
+void acquire_operation::find(std::shared_ptr<const std::string> record) {
+    record_ = std::move(record);
+    queue_ = nullptr;
+    finish(core::acquire_outcome::completed);
+}
+
+/// Of the attempt that has ended.
+void acquire_operation::note_records() {
+    core::common_record found = lease_->votes().record();
+    has_met_record_ = has_met_record_ || found.count != 0;
+    if (found.count >= core::quorum_of(instances_.size())) {
+        record_ = std::move(found.text);
+    }
+}
+
 std::optional<core::acquire_outcome> acquire_operation::finding() const noexcept {
     if (lease_ && lease_->attempting() && lease_->votes().denied() != 0) {
         return core::acquire_outcome::contended;
@@ -480,6 +495,7 @@ bool acquire_operation::is_announcement_due() const {
 }
 
 void acquire_operation::on_granted() {
+    note_records();
     finish(core::acquire_outcome::granted);
 }
 
@@ -489,6 +505,7 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
         return;
     }
     machine_->set_announces(is_announcement_due());
+    note_records();
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
         ++(why == core::acquire_outcome::contended ? loop_.counts.contended
@@ -548,6 +565,9 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         loop_.counts.adopted.add(adopts() ? 1 : 0);
         holder_ = lease_->holder();
         fence_ = lease_->fence();
+    } else if (outcome == core::acquire_outcome::completed) {
+        loop_.counts.once_found.add(record_ ? 1 : 0);
+        give_up_attempt();
     } else {
         explain(outcome);
         give_up_attempt();

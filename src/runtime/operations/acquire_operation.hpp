@@ -93,6 +93,8 @@ public:
     void receive(std::shared_ptr<lease_driver> lease);
     /// Fails as the one that was at the key has, which has told that story, or because of its owner. It is in no queue.
     void fail_as(core::acquire_outcome outcome, const std::string& details);
+    /// There is nothing to acquire: the name has this record. It is in no queue.
+    void find(std::shared_ptr<const std::string> record);
     /// Its attempt has won. Its lease is at the key.
     void on_granted();
     /// Its attempt has failed, and what it got or may get is being given back.
@@ -110,6 +112,10 @@ public:
     /// What an error of it would tell now.
     [[nodiscard]] std::string story() const;
     [[nodiscard]] const std::string& details() const noexcept { return details_; }
+    /// The record that a quorum has; null unless it has ended for that.
+    [[nodiscard]] const std::shared_ptr<const std::string>& record() const noexcept {
+        return record_;
+    }
     /// Whether it has been told that the key has no ttl.
     [[nodiscard]] bool met_key_without_ttl() const noexcept { return !without_ttl_.empty(); }
     /// Whether it asks who has the key, which costs the instances more.
@@ -135,6 +141,8 @@ protected:
         return lease_;
     }
     [[nodiscard]] std::shared_ptr<lease_driver> take_lease() noexcept { return std::move(lease_); }
+    /// Whether an instance has denied an attempt with a record.
+    [[nodiscard]] bool has_met_record() const noexcept { return has_met_record_; }
     /// Which of the lease's holders it has become.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
@@ -183,6 +191,7 @@ private:
     [[nodiscard]] std::string why_without_attempt() const;
     void finish(core::acquire_outcome outcome);
     void give_up_attempt();
+    void note_records();
 
     std::shared_ptr<const lock_spec> spec_;
     std::shared_ptr<const handover> adopted_;  // null for all but few
@@ -202,8 +211,10 @@ private:
     stage stage_ = stage::in_local_queue;
     bool is_overloaded_ = false;  // its client: its last attempt was not sent
     bool closing_ = false;
+    bool has_met_record_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
+    std::shared_ptr<const std::string> record_;
     core::instance_set without_ttl_;  // which have told so of the key
     /// Asked whether there is room, since the key has changed there.
     core::instance_set looking_;

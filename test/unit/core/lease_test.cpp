@@ -113,6 +113,10 @@ std::string name_of(step v) {
             return "withdraw";
         case step::read:
             return "read";
+        case step::look:
+            return "look";
+        case step::complete:
+            return "complete";
         case step::write:
             return "write";
     }

@@ -76,6 +76,8 @@ inline std::string name(acquire_outcome outcome) {
             return "wrong_kind";
         case acquire_outcome::wrong_limit:
             return "wrong_limit";
+        case acquire_outcome::completed:
+            return "completed";
         case acquire_outcome::cancelled:
             return "cancelled";
         case acquire_outcome::would_deadlock:

@@ -1,0 +1,345 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_ONCE_HPP
+#define COLOCK_ONCE_HPP
+
+#include <colock/client.hpp>
+#include <colock/detail/handlers.hpp>
+#include <colock/detail/lock_handle.hpp>
+#include <colock/error.hpp>
+#include <colock/lease.hpp>
+#include <colock/lock_options.hpp>
+#include <colock/with_lock.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace colock {
+
+/// The options of `once`. It is an aggregate: set the fields that differ, and keep the others.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+struct once_options {
+    /// The options of the lock under which the body runs. `fencing` must be false.
+    lock_options lock{};
+
+    /// How long a result is kept, counted from the moment when it is recorded. Afterwards the next caller runs
+    /// its body. Allowed: 10 ms to 365 days.
+    std::chrono::milliseconds keep = std::chrono::hours(24);
+
+    /// What tells a repeated request from another request that reuses the key by mistake. A hash of the request is a
+    /// good choice. If the result under the key has another fingerprint, `once` fails with
+    /// `errc::fingerprint_mismatch`. It may have any bytes. Allowed: 0 to 256 bytes.
+    std::string fingerprint{};
+
+    /// Checks the options without a client.
+    ///
+    /// - Exception safety: Throws `config_error`, which names the field, its value, the limit and the cure.
+    void validate() const;
+};
+
+/// What `once` completes with.
+struct once_result {
+    /// What the body has returned, here or in another process.
+    std::string value;
+    /// Whether this call has run its body.
+    bool ran = false;
+};
+
+/// The longest result that `once` can record, in bytes.
+inline constexpr std::size_t once_longest_result = std::size_t{64} << 10U;
+
+namespace detail {
+
+/// A body that wants to see the lease, and one that does not.
+template <typename Function>
+concept once_body_with_lease =
+    lock_body<Function> && std::convertible_to<body_result<Function>, std::string>;
+template <typename Function>
+concept once_body_without_lease =
+    std::invocable<Function&> && is_awaitable<std::invoke_result_t<Function&>> &&
+    std::convertible_to<typename awaited<std::invoke_result_t<Function&>>::type, std::string>;
+template <typename Function>
+concept once_body = once_body_with_lease<Function> || once_body_without_lease<Function>;
+
+/// What is known of a key.
+struct once_finding {
+    /// Not empty if the caller may run the body.
+    lease held{};
+    /// What a quorum has recorded. Null if that is not known.
+    std::shared_ptr<const std::string> record{};
+    /// Whether an instance has recorded something. Its caller may have died at that moment.
+    bool has_met_record = false;
+    /// Whether a record was written to some instance. Without a quorum, that has ended the lease.
+    bool has_written = false;
+};
+
+/// A key at a client, with its options.
+class once_key {
+public:
+    using executor_type = client::executor_type;
+
+    /// Throws `config_error` for a key or options that cannot work.
+    once_key(client& client, std::string_view key, const once_options& options);
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
+    [[nodiscard]] executor_type body_executor() const { return lock_.body_executor(); }
+
+    /// Looks for a result, and writes nothing unless a minority has one.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto look(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
+            find_initiation{{lock_.spec()}}, token, false, lease_state());
+    }
+
+    /// Waits until the key is ours, or has a result. If only a minority has one, completes with neither.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto acquire(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
+            acquire_initiation{{lock_.spec()}}, token);
+    }
+
+    /// Has a quorum record what a minority has, if it may. If that succeeds, it ends the lease, which may be empty.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto settle(const lease& held, CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
+            find_initiation{{lock_.spec()}}, token, true, state_of(held));
+    }
+
+    /// Has a quorum record this. If that succeeds, it ends the lease.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto record(const lease& held, std::shared_ptr<const std::string> text,
+                CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            record_initiation{{lock_.spec()}}, token, state_of(held), std::move(text), keep_);
+    }
+
+    /// Throws `config_error` if the result is too long.
+    [[nodiscard]] std::shared_ptr<const std::string> make_record(const std::string& value) const;
+    /// Throws `lock_error` if it is the record of another request.
+    [[nodiscard]] once_result read(const std::string& record) const;
+
+private:
+    using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+
+    struct lease_state {
+        std::shared_ptr<runtime::lease_driver> state{};
+        std::uint32_t holder = 0;
+    };
+    struct initiation {
+        using executor_type = once_key::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept {
+            return lock_handle::executor_of(spec);
+        }
+        shared_spec spec;
+    };
+    struct find_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, bool settles, lease_state held) && {
+            auto to =
+                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
+            start_find(std::move(this->spec), settles, std::move(held), std::move(to));
+        }
+    };
+    struct acquire_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) && {
+            auto to =
+                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
+            start_acquire(std::move(this->spec), std::move(to));
+        }
+    };
+    struct record_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, lease_state held,
+                        std::shared_ptr<const std::string> text,
+                        std::chrono::milliseconds keep) && {
+            auto to =
+                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
+            start_record(std::move(this->spec), std::move(held), std::move(text), keep,
+                         std::move(to));
+        }
+    };
+
+    static lease_state state_of(const lease& held) noexcept;
+    static void start_find(shared_spec spec, bool settles, lease_state held,
+                           handler<once_finding> handler);
+    static void start_acquire(shared_spec spec, handler<once_finding> handler);
+    static void start_record(shared_spec spec, lease_state held,
+                             std::shared_ptr<const std::string> text,
+                             std::chrono::milliseconds keep, handler<> handler);
+
+    lock_handle lock_;
+    std::chrono::milliseconds keep_;
+    std::string fingerprint_;
+};
+
+/// A lock that has been acquired, for `with_lock`.
+class acquired_lock {
+public:
+    explicit acquired_lock(lease& held) noexcept : held_(&held) {}
+
+    boost::asio::awaitable<lease> acquire(boost::asio::use_awaitable_t<> /*token*/) const {
+        co_return std::move(*held_);
+    }
+
+private:
+    lease* held_;
+};
+
+/// The body of `once`, for `with_lock`: it records what the caller's body returns.
+template <typename Function>
+class recording_body {
+public:
+    recording_body(const once_key& key, Function& body, error& in_doubt) noexcept
+        : key_(&key), body_(&body), in_doubt_(&in_doubt) {}
+
+    boost::asio::awaitable<once_result> operator()(lease& held) const {
+        namespace asio = boost::asio;
+        once_result result;
+        result.ran = true;
+        if constexpr (once_body_with_lease<Function>) {
+            result.value = co_await std::invoke(*body_, held);
+        } else {
+            result.value = co_await std::invoke(*body_);
+        }
+        // The effect is there. So this goes on until the result is recorded, or the lease is lost.
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        auto record = key_->make_record(result.value);
+        try {
+            co_await key_->record(held, std::move(record), asio::use_awaitable);
+        } catch (const lock_error& failure) {
+            if (failure.code() == errc::outcome_unknown) {
+                *in_doubt_ = error(errc::outcome_unknown, failure.what());
+            }
+            throw;
+        }
+        co_return result;
+    }
+
+private:
+    const once_key* key_;
+    Function* body_;
+    error* in_doubt_;
+};
+
+template <typename Function>
+boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
+    namespace asio = boost::asio;
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+
+    once_finding known = co_await key.look();
+    bool has_met_record = known.has_met_record;
+    while (!known.record && known.held.token().empty()) {
+        known = co_await key.acquire();
+        has_met_record = has_met_record || known.has_met_record;
+        if (!known.record && has_met_record) {
+            once_finding settled = co_await key.settle(known.held);
+            known.record = std::move(settled.record);
+            if (!known.record && settled.has_written) {
+                known.held = lease();
+            }
+        }
+    }
+    if (known.record) {
+        co_return key.read(*known.record);
+    }
+
+    const auto caller = co_await asio::this_coro::cancellation_state;
+    if (caller.cancelled() != asio::cancellation_type::none) {  // at the moment of the grant
+        throw boost::system::system_error(asio::error::operation_aborted);
+    }
+    error in_doubt;
+    const acquired_lock lock(known.held);
+    const recording_body<Function> recording(key, body, in_doubt);
+    try {
+        co_return co_await run_with_lock(lock, recording);
+    } catch (const lock_error&) {
+        if (in_doubt) {
+            throw lock_error(in_doubt);
+        }
+        throw;
+    }
+}
+
+}  // namespace detail
+
+/// Runs a coroutine once for a key, and keeps its result for a time. Of all callers with the same key, one runs its
+/// body, under a lock with a watchdog. The others wait for the result. If there is a result, `once` returns it in one
+/// round trip, and writes nothing.
+///
+/// @code{.cpp}
+/// colock::once_options options;
+/// options.fingerprint = request;  // a hash of it, if it is long
+/// auto charge = [request]() -> asio::awaitable<std::string> {
+///     std::cout << "charging the card for " << request << '\n';
+///     co_return "receipt 4711";
+/// };
+/// const colock::once_result result =
+///     co_await colock::once(client, "payment:" + key, charge, options);
+/// std::cout << result.value << (result.ran ? "" : ", from an earlier call") << '\n';
+/// @endcode
+///
+/// **At least once.** If a process dies after the effect of its body and before the result is recorded, the next
+/// caller runs its body again. Nobody can prevent that from outside the body: see docs/once.md.
+///
+/// **What holds.** A result that was returned is not replaced within `once_options::keep`, while a quorum of the
+/// instances that have recorded it remembers it. All callers of the key get this result. Two bodies do not run at the
+/// same time while their leases are valid.
+///
+/// **If the body throws**, nothing is recorded, the lock is released, and `once` throws the exception. A caller that
+/// waits then runs its own body.
+///
+/// **Other locks.** The key is that of a `mutex` with this name while the body runs. Afterwards it has the result. A
+/// `mutex` would then wait for the end of the result, and other locks fail with `errc::wrong_kind`. So use a name for
+/// each.
+///
+/// @note GCC 12: name the lambda, as for `with_lock`.
+///
+/// - Preconditions: `body` is a callable from `lease&`, or from nothing, to `asio::awaitable<std::string>`. It is kept
+///   by value. It must not release the lease.
+/// - Handler signature: `void(std::exception_ptr, colock::once_result)`.
+/// - Executor: The body runs on the client's executor. With `config::thread_safe` it runs on a strand.
+/// - Errors:
+///   - `lock_error` with the errors of `mutex::acquire`. `no_quorum` also means that no result was found.
+///   - `lock_error` with `fingerprint_mismatch` if the result has another fingerprint.
+///   - `lock_error` with `wrong_kind` if a lock or a value of another kind has the name.
+///   - `lock_error` with `outcome_unknown` if the body has returned, and the lease was lost before a quorum had
+///     recorded the result. The result may be found later. Otherwise the next caller runs its body again.
+///   - `colock::lease_lost` as for `with_lock`, if the lease was lost while the body ran. Nothing is recorded.
+///   - `config_error` if the body has returned more than `once_longest_result` bytes. Nothing is recorded.
+///   - Otherwise the exception of the body.
+/// - Exception safety: Throws `config_error` for a key or options that cannot work.
+/// - Cancellation: The types terminal, partial and total, as for `with_lock`. What comes after the body is not
+///   cancelled.
+/// - Object lifetimes: The client may be destroyed before the completion.
+template <detail::once_body Function, typename CompletionToken = boost::asio::deferred_t>
+auto once(client& client, std::string_view key, Function body, const once_options& options = {},
+          CompletionToken&& token = {}) {
+    detail::once_key of(client, key, options);
+    const auto executor = of.body_executor();
+    return boost::asio::co_spawn(executor, detail::run_once(std::move(of), std::move(body)),
+                                 std::forward<CompletionToken>(token));
+}
+
+}  // namespace colock
+
+#endif

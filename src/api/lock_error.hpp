@@ -1,0 +1,19 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_API_LOCK_ERROR_HPP
+#define COLOCK_API_LOCK_ERROR_HPP
+
+#include <colock/error.hpp>
+
+#include "core/outcome.hpp"
+
+#include <string>
+
+namespace colock::detail {
+
+/// The error of an acquire that has ended so. One that was granted or has found a record has none.
+error error_of(core::acquire_outcome result, std::string details);
+
+}  // namespace colock::detail
+
+#endif

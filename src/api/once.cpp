@@ -1,0 +1,198 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/once.hpp>
+
+#include "api/call.hpp"
+#include "api/lease_access.hpp"
+#include "api/lock_error.hpp"
+#include "api/options_check.hpp"
+#include "core/outcome.hpp"
+#include "core/settlement.hpp"
+#include "kinds/once/once.hpp"
+#include "runtime/asio_host.hpp"
+#include "runtime/describe.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+#include "runtime/operations/settlement_operation.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <chrono>
+
+namespace colock {
+
+using detail::check_range;
+using detail::handler;
+using detail::once_finding;
+using std::chrono::milliseconds;
+
+namespace {
+
+static_assert(once_longest_result == kinds::longest_result);
+
+using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+using task = core::settlement::task_type;
+
+error error_of(core::settlement_outcome outcome, bool has_sent, std::string details) {
+    switch (outcome) {
+        case core::settlement_outcome::settled:
+        case core::settlement_outcome::unsettled:
+            return {};
+        case core::settlement_outcome::refused:
+        case core::settlement_outcome::lost:
+            return {has_sent ? errc::outcome_unknown : errc::not_held, std::move(details)};
+        case core::settlement_outcome::closed:
+            return {has_sent ? errc::outcome_unknown : errc::client_closed, std::move(details)};
+        case core::settlement_outcome::cancelled:
+            break;
+    }
+    return {boost::asio::error::operation_aborted, std::move(details)};
+}
+
+class find_call final : public call<runtime::settlement_operation, once_finding> {
+public:
+    find_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec,
+              runtime::settlement_request request)
+        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+
+    void deliver() override {
+        once_finding found;
+        if (result() == core::settlement_outcome::settled) {
+            found.record = record();
+        }
+        found.has_met_record = has_met_record();
+        found.has_written = has_sent();
+        complete(error_of(result(), false, take_details()), std::move(found));
+    }
+};
+
+class record_call final : public call<runtime::settlement_operation> {
+public:
+    record_call(const runtime::asio_host& host, handler<> handler, shared_spec spec,
+                runtime::settlement_request request)
+        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+
+    void deliver() override { complete(error_of(result(), has_sent(), take_details())); }
+};
+
+class acquire_call final : public call<runtime::acquire_operation, once_finding> {
+public:
+    acquire_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec)
+        : call(host, std::move(handler), std::move(spec), core::never) {}
+
+    void deliver() override {
+        once_finding found;
+        found.record = record();
+        found.has_met_record = has_met_record();
+        found.held = detail::lease_access::make(take_lease(), holder(), fence());
+        complete(detail::error_of(result(), take_details()), std::move(found));
+    }
+};
+
+/// Null if the client was moved from.
+const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
+    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
+}
+
+template <typename Call, typename... Results, typename... Arguments>
+void start(shared_spec spec, handler<Results...> handler, Results... nothing,
+           Arguments&&... arguments) {
+    const runtime::asio_host* const host = host_of(spec);
+    if (host == nullptr || host->is_inherited()) {
+        refuse<Results...>(host, std::move(handler), spec ? spec->resource() : std::string_view(),
+                           std::move(nothing)...);
+        return;
+    }
+    const auto owner = runtime::asio_host::of(spec->owner);
+    start_call<Call>(owner, std::move(handler), std::move(spec),
+                     std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace
+
+void once_options::validate() const {
+    lock.validate();
+    if (lock.fencing) {
+        throw config_error("lock.fencing",
+                           "true is not possible for once, since a result has no fence. Leave it "
+                           "false, or use with_lock");
+    }
+    check_range("keep", keep, milliseconds(10), std::chrono::hours(24 * 365));
+    if (fingerprint.size() > kinds::longest_fingerprint) {
+        throw config_error("fingerprint", "the fingerprint has " +
+                                              std::to_string(fingerprint.size()) +
+                                              " bytes, which exceeds the limit of " +
+                                              std::to_string(kinds::longest_fingerprint) +
+                                              ". Give a hash of the request");
+    }
+}
+
+namespace detail {
+namespace {
+
+const lock_options& checked(const once_options& options) {
+    options.validate();
+    return options.lock;
+}
+
+}  // namespace
+
+once_key::once_key(client& client, std::string_view key, const once_options& options)
+    : lock_(client, key, checked(options), kinds::once),
+      keep_(options.keep),
+      fingerprint_(options.fingerprint) {}
+
+std::shared_ptr<const std::string> once_key::make_record(const std::string& value) const {
+    if (value.size() > once_longest_result) {
+        throw config_error("result", "the body for '" + std::string(lock_.resource()) +
+                                         "' has returned " + std::to_string(value.size()) +
+                                         " bytes, which exceeds the limit of " +
+                                         std::to_string(once_longest_result) +
+                                         ". Store the result elsewhere, and return where it is");
+    }
+    return std::make_shared<const std::string>(
+        kinds::make_record({.fingerprint = fingerprint_, .result = value}));
+}
+
+once_result once_key::read(const std::string& record) const {
+    const auto parts = kinds::parse_record(record);
+    if (!parts || parts->fingerprint != fingerprint_) {
+        throw lock_error(error(errc::fingerprint_mismatch,
+                               runtime::describe(lock_.resource()) +
+                                   ": its result is for a request with another fingerprint"));
+    }
+    return {std::string(parts->result), false};
+}
+
+once_key::lease_state once_key::state_of(const lease& held) noexcept {
+    return {lease_access::state_of(held), lease_access::holder_of(held)};
+}
+
+void once_key::start_find(shared_spec spec, bool settles, lease_state held,
+                          handler<once_finding> handler) {
+    runtime::settlement_request request;
+    request.task = settles ? task::settle : task::look;
+    request.lease = std::move(held.state);
+    request.holder = held.holder;
+    start<find_call, once_finding>(std::move(spec), std::move(handler), once_finding(),
+                                   std::move(request));
+}
+
+void once_key::start_acquire(shared_spec spec, handler<once_finding> handler) {
+    start<acquire_call, once_finding>(std::move(spec), std::move(handler), once_finding());
+}
+
+void once_key::start_record(shared_spec spec, lease_state held,
+                            std::shared_ptr<const std::string> text, milliseconds keep,
+                            handler<> handler) {
+    runtime::settlement_request request;
+    request.task = task::complete;
+    request.lease = std::move(held.state);
+    request.holder = held.holder;
+    request.record = std::move(text);
+    request.life = keep;
+    start<record_call>(std::move(spec), std::move(handler), std::move(request));
+}
+
+}  // namespace detail
+}  // namespace colock

@@ -1,0 +1,207 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/operations/settlement_operation.hpp"
+
+#include "runtime/client_context.hpp"
+#include "runtime/describe.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+using core::settlement_outcome;
+using event = core::settlement::event;
+using message = core::settlement::message;
+using task = core::settlement::task_type;
+
+core::settlement_settings settings_for(const lock_policy& policy) {
+    return {.instances = policy.lease.instances,
+            .instance_timeout = policy.lease.instance_timeout,
+            .retry = policy.retry};
+}
+
+core::settlement make_machine(const lock_policy& policy, const settlement_request& request) {
+    return request.task == task::complete
+               ? core::settlement(settings_for(policy), request.record, request.life)
+               : core::settlement(settings_for(policy), request.task);
+}
+
+}  // namespace
+
+settlement_operation::settlement_operation(std::shared_ptr<const lock_spec> spec,
+                                           settlement_request request)
+    : spec_(std::move(spec)),
+      loop_(*spec_->owner),
+      request_(std::move(request)),
+      machine_(make_machine(*spec_->policy, request_)) {}
+
+settlement_operation::~settlement_operation() = default;
+
+/// A look waits for room as an attempt does. The others are rare, or end a lease.
+void settlement_operation::on_start() {
+    if (spec_->owner->closing) {
+        finish(settlement_outcome::closed);
+        return;
+    }
+    const core::time_point now = loop_.turn.now();
+    spec_->owner->members.settlements.push_back(*this);
+    if (completes()) {
+        machine_.seed(loop_.next_seed());
+    }
+    if (request_.task != task::look || loop_.gate.admits_attempt()) {
+        resume(event::start(), now);
+        return;
+    }
+    send_until_ = now + spec_->policy->lease.instance_timeout;
+    loop_.gate.wait_for_attempt(*this);
+    loop_.alarms.wait(*this, send_until_);
+}
+
+void settlement_operation::on_admitted(core::time_point now) {
+    resume(event::start(), now);
+}
+
+void settlement_operation::cancel() {
+    if (running() && !completes()) {
+        finish(settlement_outcome::cancelled);
+    }
+}
+
+void settlement_operation::on_close() {
+    if (running()) {
+        finish(settlement_outcome::closed);
+    }
+}
+
+void settlement_operation::on_abandon() noexcept {
+    loop_.alarms.stop_waiting(*this);
+    at_gate::unlink();
+    // The handler may own what keeps this alive.
+    const auto last = std::move(alive_);
+    const auto dying = take();
+}
+
+/// Without room for so long, it is as if no instance had answered.
+void settlement_operation::on_time(core::time_point now) {
+    if (!at_gate::is_linked()) {
+        resume(event::timer(), now);
+    } else if (now < send_until_) {
+        loop_.alarms.wait(*this, send_until_);
+    } else {
+        finish(settlement_outcome::unsettled);
+    }
+}
+
+bool settlement_operation::has_lost_lease(core::time_point now) const noexcept {
+    return request_.lease && now >= request_.lease->valid_until(request_.holder);
+}
+
+void settlement_operation::resume(const event& e, core::time_point now) {
+    const core::settlement::step step = machine_.resume(e, now);
+    if (step.done) {
+        finish(machine_.outcome());
+        return;
+    }
+    if (has_lost_lease(now)) {
+        finish(settlement_outcome::lost);
+        return;
+    }
+    if (!step.targets.empty()) {
+        send(step, now);
+    }
+    const core::time_point until =
+        request_.lease ? std::min(step.until, request_.lease->valid_until(request_.holder))
+                       : step.until;
+    loop_.alarms.stop_waiting(*this);
+    if (until != core::never) {
+        loop_.alarms.wait(*this, until);
+    }
+}
+
+void settlement_operation::send(const core::settlement::step& step, core::time_point now) {
+    alive_ = self();
+    last_turn_ = loop_.out.turn_number();
+    pending_votes_ += step.targets.count(spec_->policy->lease.instances);
+    kinds::command& command =
+        loop_.out.submit(*this, static_cast<instance::command_tag>(step.what), step.targets,
+                         now + spec_->policy->lease.instance_timeout);
+    command.kind = &spec_->policy->kind();
+    command.key = spec_->key;
+    command.token = request_.lease ? request_.lease->token() : std::string_view();
+    if (step.what != message::write) {
+        command.step = core::step::look;
+        command.explains = step.what == message::inspect;
+        return;
+    }
+    has_sent_ = true;
+    command.step = core::step::complete;
+    command.heals = !completes();
+    command.values = machine_.record().get();
+    command.ttl = machine_.life();
+}
+
+bool settlement_operation::wanted(std::size_t /*index*/, instance::command_tag /*tag*/) const {
+    return running() || completes();
+}
+
+void settlement_operation::on_vote(std::size_t index, instance::command_tag tag,
+                                   const core::vote& vote, core::time_point now) {
+    const auto alive = alive_;
+    spec_->owner->note_vote(vote, now);
+    if (--pending_votes_ == 0) {
+        alive_.reset();
+    }
+    if (running()) {
+        resume(event::voted(index, static_cast<message>(tag), vote), now);
+    } else if (pending_votes_ == 0) {
+        in_client::unlink();
+    }
+}
+
+void settlement_operation::finish(settlement_outcome outcome) {
+    outcome_ = outcome;
+    explain(outcome);
+    loop_.alarms.stop_waiting(*this);
+    loop_.gate.leave(*this);
+    if (alive_) {
+        loop_.out.reconsider(last_turn_);  // it may not be sent yet
+    } else {
+        in_client::unlink();
+    }
+    const auto& lease = request_.lease;  // commands that are under way have its token
+    loop_.finished.add(take());
+    if (outcome == settlement_outcome::settled) {
+        loop_.counts.once_found.add(completes() ? 0 : 1);
+        loop_.counts.once_ran.add(completes() ? 1 : 0);
+        if (lease) {
+            lease->complete(request_.holder, machine_.record());
+        }
+    } else if (lease && has_sent_ && outcome != settlement_outcome::lost &&
+               outcome != settlement_outcome::closed) {
+        // Some instances may have the record in place of its token. So no other holder is to get it.
+        lease->send_release();
+    }
+}
+
+void settlement_operation::explain(settlement_outcome outcome) {
+    switch (outcome) {
+        case settlement_outcome::settled:
+        case settlement_outcome::unsettled:
+            return;
+        case settlement_outcome::refused:
+        case settlement_outcome::lost:
+            details_ = describe(spec_->resource(),
+                                has_sent_ ? "the body has run, and its result may be recorded"
+                                          : "the body has run, and its result is not recorded",
+                                spec_->owner->instances.states());
+            return;
+        case settlement_outcome::cancelled:
+        case settlement_outcome::closed:
+            details_ = describe(spec_->resource());
+            return;
+    }
+}
+
+}  // namespace colock::runtime

@@ -131,7 +131,7 @@ struct lock_options {
     /// skipped after four times `retry.maximum`, which is limited to 50 ms to 1 s here. A client that stands
     /// still for as long loses its places, and gets new ones at the end.
     ///
-    /// A lease is not handed off in the client: `handoff_limit` has no effect. See docs/mutex.md.
+    /// A lease is not handed off in the client: `handoff_limit` has no effect. See docs/fifo.md.
     queue_order order = queue_order::hint;
 
     /// Returns the interval of the watchdog: `renew`, or a third of the ttl.

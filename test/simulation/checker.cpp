@@ -49,6 +49,10 @@ void checker::watch(std::size_t server) {
         on_restored(server, token);
         on_granted(server, token);
     };
+    s.on_record = [this](const request& what, const stored_record& before,
+                         const stored_record& after, const std::string& by) {
+        records_.on_executed(*what.record, before, after, by);
+    };
 }
 
 void checker::add(client& owner, const std::string& key, const std::string& token) {

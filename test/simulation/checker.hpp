@@ -4,6 +4,7 @@
 #define COLOCK_TEST_SIMULATION_CHECKER_HPP
 
 #include "simulation/life.hpp"
+#include "simulation/record_checker.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
@@ -101,7 +102,7 @@ class client;
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
 /// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
 ///   beside it.
-/// - *ttl*: each key that the library has written has a ttl.
+/// - *ttl*: each key that the library has written has a ttl, except records. Their rules are those of `record_checker`.
 /// - *foreign key*: no command changes what a stranger has under a name of ours.
 /// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
 /// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
@@ -112,7 +113,11 @@ class client;
 ///   are free as a waiter wants.
 class checker {
 public:
-    checker(world& w, std::vector<std::unique_ptr<voter>>& voters) : world_(w), voters_(voters) {}
+    checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
+        : world_(w), voters_(voters), records_(w, voters) {}
+
+    /// The rules for records.
+    [[nodiscard]] record_checker& records() { return records_; }
 
     /// Has itself told of what becomes of keys there.
     void watch(std::size_t server);
@@ -214,6 +219,7 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
+    record_checker records_;
     std::map<std::string, token_life> lives_;               // by token, without prefix
     std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
     std::map<const client*, std::uint64_t> let_go_;         // or lost: how many

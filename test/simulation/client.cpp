@@ -69,6 +69,12 @@ std::string name_of(purpose what) {
 }
 
 std::string words(const request& r) {
+    if (r.record != nullptr) {
+        return r.command.step == core::step::read
+                   ? "read " + r.key()
+                   : "write " + r.key() + " from version " + std::to_string(r.command.value) +
+                         ", id " + r.token();
+    }
     if (r.life == nullptr) {
         return r.command.step == core::step::join       ? "join the queue of " + r.key()
                : r.command.step == core::step::leave    ? "leave the queue of " + r.key()
@@ -183,7 +189,8 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
       last_sent_(voters.size()),
-      flows_(voters.size()) {
+      flows_(voters.size()),
+      records_(w, *this) {
     runtime::engine_settings settings;
     settings.drift = w.profile().drift;
     settings.instance_timeout = instance_timeout;
@@ -248,6 +255,7 @@ void client::crash() {
     shares_.clear();
     leases_.clear();
     entries_.clear();
+    records_.stop();
     users_.clear();
 }
 
@@ -290,6 +298,9 @@ void client::expect_nothing_pending() const {
     }
     for (const auto& one : operations_) {
         world_.violation("liveness", name_ + " still waits for " + one->spec().key);
+    }
+    if (records_.running() != 0) {
+        world_.violation("liveness", name_ + " has been told nothing of a read or a write");
     }
     if (!downgrades_.empty()) {
         world_.violation("liveness", name_ + " has been told nothing of a downgrade");
@@ -962,6 +973,10 @@ void client::enter(const Function& what) {
     }
 }
 
+void client::act(const world::step& what) {
+    enter(what);
+}
+
 /// What the users could see by now.
 void client::look() {
     look_at_downgrades();
@@ -985,6 +1000,7 @@ void client::look() {
     expect_counted();
     expect_readers_begin();
     expect_owners_entered();
+    records_.expect_in_time();
     count_renewals();
     if (!engine_->closed()) {
         checker_.expect_undone(*this, engine_->parts().counts.releasing);
@@ -1419,6 +1435,10 @@ void client::count_renewals() {
 /// Of a command that is seen for the first time.
 void client::note(const instance::submission& one) {
     request& r = requests_.emplace_back(one);
+    if (core::is_of_record(one.command.step)) {
+        note_record(r);
+        return;
+    }
     if (one.command.token.empty()) {
         return;  // of the remote queue
     }
@@ -1453,6 +1473,13 @@ void client::note(const instance::submission& one) {
         const bool to_all = one.targets == core::instance_set::all();
         world_.tell(name_,
                     "sends " + words(r) + " to " + (to_all ? "all" : test::to_text(one.targets)));
+    }
+}
+
+void client::note_record(request& r) {
+    r.record = dynamic_cast<const record_call&>(*r.receiver).life();
+    if (world_.tracing()) {
+        world_.tell(name_, "sends " + words(r));
     }
 }
 
@@ -1530,6 +1557,9 @@ bool client::send_on(std::size_t instance, connection& way, request r,
                                                  : core::vote::failed(why));
         return false;
     }
+    if (r.record != nullptr) {
+        checker_.records().on_sent(*r.record);
+    }
     if (r.life != nullptr && !again) {
         checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
     }
@@ -1590,6 +1620,11 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         } else {
             behind_[r.key()].insert(r.command.ticket);
         }
+    }
+    if (r.record != nullptr &&
+        (v.kind == core::vote_kind::granted ||
+         (v.kind == core::vote_kind::denied && v.key == core::key_state::foreign))) {
+        r.record->is_told = true;
     }
     if (r.life != nullptr) {
         token_life& life = *r.life;

@@ -6,6 +6,7 @@
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
 #include "simulation/life.hpp"
+#include "simulation/record_work.hpp"
 #include "simulation/route.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
@@ -169,6 +170,12 @@ public:
     /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
     void start_crowd(std::size_t size);
 
+    /// Lets more users work on records until `end`.
+    void start_records(const std::vector<std::string>& records,
+                       const std::vector<std::string>& locks, true_time end) {
+        records_.start(records, locks, end);
+    }
+
     // The same for a scenario, which says itself what its users do.
 
     std::shared_ptr<acquiring> acquire(const spec& s, core::time_point deadline,
@@ -197,6 +204,16 @@ public:
     void crash();
     void close();
     [[nodiscard]] route& to(std::size_t instance) { return *routes_[instance]; }
+
+    // For its work on records.
+
+    [[nodiscard]] record_work& records() { return records_; }
+    [[nodiscard]] record_checker& record_rules() { return checker_.records(); }
+    [[nodiscard]] std::shared_ptr<runtime::client_context> owner() {
+        return {engine_, &engine_->parts()};
+    }
+    /// Does something in the engine.
+    void act(const world::step& what);
 
     // For its routes.
 
@@ -338,6 +355,7 @@ private:
     void count_renewals();
     void send(std::size_t instance, const instance::batch& commands);
     void note(const instance::submission& one);
+    void note_record(request& r);
 
     world& world_;
     checker& checker_;
@@ -355,7 +373,8 @@ private:
         downgrades_;                                // whose callers have not heard of the end
     std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted
     std::vector<tracked> leases_;
-    std::vector<entry> entries_;                        // of owners
+    std::vector<entry> entries_;  // of owners
+    record_work records_;
     std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
     /// By key: its tickets in the remote queue that have another client in front.
     std::map<std::string, std::set<std::uint64_t>> behind_;

@@ -241,9 +241,10 @@ void connection::execute(wire& w, const message& m) {
     if (w.broken) {
         return;
     }
-    const bool waits = voter_.kind().replicas_acked != 0 &&
-                       first.command.step == core::step::acquire &&
-                       outcomes.front().vote.kind == core::vote_kind::granted;
+    const bool waits =
+        voter_.kind().replicas_acked != 0 &&
+        (first.command.step == core::step::acquire || first.command.step == core::step::write) &&
+        outcomes.front().vote.kind == core::vote_kind::granted;
     if (waits) {
         w.unreplicated = message{{}, {}, m.commands, m.form, outcomes.front(), {}};
         wait_for_replicas(w, server_.written(), world_.now() + replicas_timeout);

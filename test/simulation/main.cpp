@@ -102,6 +102,9 @@ void print(std::ostream& out, const campaign_result& r) {
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
         << " found no quorum; shared by a holder " << r.sum.shares << "; entered again by an owner "
         << r.sum.entries << '\n'
+        << "records       " << r.sum.records_read << " reads; writes applied "
+        << r.sum.writes_applied << ", refused " << r.sum.writes_refused << ", unknown "
+        << r.sum.writes_unknown << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -157,6 +160,10 @@ nlohmann::json to_json(const campaign_result& r) {
             {"downgrades_without_quorum", r.sum.downgrades_without_quorum},
             {"shares", r.sum.shares},
             {"entries", r.sum.entries},
+            {"records_read", r.sum.records_read},
+            {"writes_applied", r.sum.writes_applied},
+            {"writes_refused", r.sum.writes_refused},
+            {"writes_unknown", r.sum.writes_unknown},
             {"excused", r.sum.excused},
             {"faults", faults},
             {"not_injected", r.missing},

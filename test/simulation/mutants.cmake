@@ -1607,3 +1607,85 @@ colock_mutant(
     FIND [[return code == "READONLY" || code == "MASTERDOWN";]]
     WITH [[return !@MUTANT@ && (code == "READONLY" || code == "MASTERDOWN");]]
 )
+
+# --- Records ----------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME record_begins_with_version_1
+    WHAT "a record that was erased begins with version 1 again"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[record.has_value and record.version + step or 1]]
+)
+colock_mutant(
+    NAME record_version_by_clock_only
+    WHAT "a version is the time, though the record may have a larger one"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[time[1] * 2 ^ 20 + time[2] ]]
+)
+colock_mutant(
+    NAME record_version_by_counter_only
+    WHAT "a version is the next number, though a later one may be lost"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[record.version + step]]
+)
+colock_mutant(
+    NAME write_with_a_new_id
+    WHAT "each copy of a write has an id of its own"
+    FILE src/runtime/operations/record_operation.cpp
+    FIND [[    command.token = {id_.data(), id_.size()};]]
+    WITH [[    if (@MUTANT@) {
+        id_ = draw_id(loop_.world);
+    }
+    command.token = {id_.data(), id_.size()};]]
+)
+colock_mutant(
+    NAME write_history_not_kept
+    WHAT "a record remembers only its last write"
+    FILE src/kinds/versioned/write.lua
+    FIND [[kept = kept .. ' ' .. id]]
+    WITH [[kept = ' ' .. id]]
+)
+colock_mutant(
+    NAME write_refused_where_unknown
+    WHAT "a record refuses a write of which it has forgotten whether it was carried out"
+    FILE src/kinds/versioned/write.lua
+    FIND [[is_certain and 'r ' or 'u ']]
+    WITH [['r ']]
+)
+colock_mutant(
+    NAME write_compares_values
+    WHAT "a write whose value is there already is applied, whatever the version"
+    FILE src/kinds/versioned/write.lua
+    FIND [[if expected ~= record.version then]]
+    WITH [[if expected ~= record.version and redis.call('hget', key, 'd') == value then
+    return record.version
+end
+if expected ~= record.version then]]
+)
+colock_mutant(
+    NAME write_sent_after_refusal
+    WHAT "a write that was refused is sent again"
+    FILE src/core/write.cpp
+    FIND [[    if (v.key == key_state::foreign) {]]
+    WITH [[    if (v.key == key_state::foreign && @MUTANT@ && now < deadline_) {
+        return pause(++failures_, now);
+    }
+    if (v.key == key_state::foreign) {]]
+)
+colock_mutant(
+    NAME write_forgets_lost_answers
+    WHAT "a write whose answer was lost counts as not carried out"
+    FILE src/core/write.cpp
+    FIND [[is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason));]]
+    WITH [[is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason) && !@MUTANT@);]]
+)
+colock_mutant(
+    NAME record_without_tombstone
+    WHAT "the key of a record ends with its value"
+    FILE src/kinds/versioned/write.lua
+    FIND [[ttl ~= 0 and ttl + week]]
+    WITH [[ttl ~= 0 and ttl]]
+)

@@ -16,6 +16,7 @@
 
 namespace colock::simulation {
 
+struct record_life;
 struct token_life;
 
 /// A command on its way. It may arrive when its sender is no more, so its words are its own.
@@ -39,11 +40,12 @@ public:
     instance::vote_receiver* receiver;
     instance::command_tag tag;
     kinds::command command;
-    token_life* life = nullptr;           // of a lease's command
-    std::uint64_t order = 0;              // among what the client has sent to that instance
-    core::time_point sent = core::never;  // never, if it was not
-    unsigned hops = 0;                    // how often a node has sent it on
-    bool was_sent = false;                // at least once, though perhaps it was not executed
+    token_life* life = nullptr;             // of a lease's command
+    std::shared_ptr<record_life> record{};  // of a read or a write
+    std::uint64_t order = 0;                // among what the client has sent to that instance
+    core::time_point sent = core::never;    // never, if it was not
+    unsigned hops = 0;                      // how often a node has sent it on
+    bool was_sent = false;                  // at least once, though perhaps it was not executed
     // While its slot moves:
     std::optional<std::size_t>
         asks{};  // the node that is about to take the slot over, if that is to be asked

@@ -37,6 +37,7 @@ public:
     schedule(const profile& p, std::uint64_t seed, bool trace)
         : world_(p, seed, trace),
           dialect_dice_(seed ^ 0x6469616c656374U),
+          record_dice_(seed ^ 0x7265636f7264U),
           checker_(world_, voters_) {
         name_resources(seed);
     }
@@ -58,7 +59,8 @@ private:
     }
     [[nodiscard]] client& any_client() { return *clients_[world_.random.below(clients_.size())]; }
     [[nodiscard]] const std::string& any_key() {
-        return resources_[world_.random.below(resources_.size())].key;
+        const std::size_t i = world_.random.below(resources_.size() + records_.size());
+        return i < resources_.size() ? resources_[i].key : records_[i - resources_.size()];
     }
     [[nodiscard]] bool could_grant(const std::string& key);
     [[nodiscard]] std::vector<std::string> keys() const;
@@ -92,11 +94,13 @@ private:
 
     world world_;
     dice dialect_dice_;
+    dice record_dice_;  // so that worlds without records are what they would be if there were none
     bool goes_on_ = false;  // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<resource> resources_;
+    std::vector<std::string> records_;             // with one instance
     std::map<std::string, true_time> free_since_;  // and nobody has taken any since
     std::uint64_t acquisitions_ = 0;
 };
@@ -150,8 +154,15 @@ void schedule::populate() {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
     goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
+    const true_time end(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms));
+    if (n == 1 && world_.faults().crowd == 0 && record_dice_.chance(0.8)) {
+        records_ = {"record", "another record"};
+    }
     for (auto& c : clients_) {
-        c->start(resources_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
+        c->start(resources_, end);
+        if (!records_.empty()) {
+            c->start_records(records_, keys(), end);
+        }
         if (world_.faults().crowd != 0) {
             c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
         }

@@ -38,6 +38,10 @@ constexpr std::string_view beside = ":colock:";
 constexpr std::array<std::string_view, 2> places_of_new_sets = {"}:colock:readers",
                                                                 "}:colock:permits"};
 
+/// No lock has a hash, and the ttl of a record is checked by `record_checker`.
+constexpr std::size_t of_records =
+    small_redis::key_value(std::in_place_type<small_redis::hash>).index();
+
 std::string counter_of(const std::string& key) {
     return "{" + key + "}:colock:fence";
 }
@@ -141,7 +145,8 @@ void server::on_executed(const small_redis::executed& what) {
     }
     for (const std::string& name : what.changed) {
         const small_redis::record* const found = host_.keys().find(name);
-        if (found != nullptr && found->expires == small_redis::no_expiry &&
+        const bool is_record = found != nullptr && found->content.index() == of_records;
+        if (found != nullptr && found->expires == small_redis::no_expiry && !is_record &&
             !of_strangers_.contains(name)) {
             world_.violation("ttl", name_ + " has " + name + " without a ttl");
         }
@@ -170,6 +175,13 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
     expect_strangers_left_alone(keys);
     for (std::size_t i = 0; i != all.size(); ++i) {
         const request& one = all[i].what;
+        if (one.record != nullptr) {
+            if (!outcomes[i].again && !outcomes[i].elsewhere) {
+                on_record(one, read_record(keys, one.key(), wall_in_ms()),
+                          read_record(host_.keys(), one.key(), wall_in_ms()));
+            }
+            continue;
+        }
         const change c{one.command, outcomes[i].vote, read_key(keys, one.key(), wall_in_ms()),
                        read(one.key())};
         const bool is_claimed =
@@ -534,6 +546,7 @@ void server::replace(const state& all) {
 
 /// Scripts are lost, too.
 void server::forget_all() {
+    has_forgotten_ = true;
     replace({});
     host_.restart();
     checkpoints_.clear();
@@ -688,7 +701,10 @@ void server::set_rate(double rate) {
 
 void server::delete_key(const std::string& key) {
     const std::set<std::string> tokens = holders_of(key);
-    if (tokens.empty()) {
+    const stored_record record = read_record(host_.keys(), key, wall_in_ms());
+    const bool is_record = !record.is_foreign && record.version != 0;
+    has_forgotten_ = has_forgotten_ || is_record;
+    if (tokens.empty() && !is_record) {
         return;
     }
     world_.count(fault::foreign_delete);

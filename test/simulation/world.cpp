@@ -25,6 +25,10 @@ void tally::add(const tally& other) {
     downgrades_without_quorum += other.downgrades_without_quorum;
     shares += other.shares;
     entries += other.entries;
+    records_read += other.records_read;
+    writes_applied += other.writes_applied;
+    writes_refused += other.writes_refused;
+    writes_unknown += other.writes_unknown;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {
         faults[i] += other.faults[i];

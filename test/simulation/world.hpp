@@ -35,6 +35,10 @@ struct tally {
     std::uint64_t downgrades_without_quorum = 0;
     std::uint64_t shares = 0;   ///< that a holder has asked for
     std::uint64_t entries = 0;  ///< of owners that held the lock
+    std::uint64_t records_read = 0;
+    std::uint64_t writes_applied = 0;  ///< of records
+    std::uint64_t writes_refused = 0;
+    std::uint64_t writes_unknown = 0;
     std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
     std::array<std::uint64_t, fault_count> faults{};
 

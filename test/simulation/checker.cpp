@@ -55,8 +55,9 @@ void checker::watch(std::size_t server) {
     };
 }
 
-void checker::add(client& owner, const std::string& key, const std::string& token) {
-    const auto [added, is_fresh] = lives_.try_emplace(name_of(token), owner, key, token);
+void checker::add(client& owner, std::vector<std::string> names, const std::string& token) {
+    const auto [added, is_fresh] =
+        lives_.try_emplace(name_of(token), owner, std::move(names), token);
     if (!is_fresh) {
         world_.violation("fresh token", token + " was used before");
         return;
@@ -453,20 +454,24 @@ bool checker::may_be_together(const token_life& a, const token_life& b) const {
     return admits(a, b) && admits(b, a);
 }
 
+/// Where it has a key, be it that of one of its names only.
 std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if (voters_[i]->holds(life.key, life.token)) {
-            result |= bit(i);
-        }
+        const bool is_held = std::ranges::any_of(life.names, [&](const std::string& name) {
+            return voters_[i]->holds(name, life.token);
+        });
+        result |= is_held ? bit(i) : 0;
     }
     return result;
 }
 
-/// An instance has the key as the lease has it.
+/// An instance has the key as the lease has it, or the keys of all its names.
 bool checker::backs(const token_life& life, std::size_t server) const {
     return life.is_permit() ? voters_[server]->slots_of(life.key, life.token) == life.slots
-                            : voters_[server]->holds(life.key, life.token);
+                            : std::ranges::all_of(life.names, [&](const std::string& name) {
+                                  return voters_[server]->holds(name, life.token);
+                              });
 }
 
 std::uint64_t checker::backed_at(const token_life& life) const {
@@ -486,11 +491,17 @@ std::uint64_t checker::given_again() const {
     return result;
 }
 
-/// Where its key was forgotten, and nobody else gets one before `end`.
+/// Where its key was forgotten, and nobody else gets one before `end`. Of several keys the others may be there.
 std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
     std::uint64_t result = 0;
+    const bool is_several = life.names.size() != 1;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if ((life.forgotten_at & bit(i)) != 0 && voters_[i]->quarantined_until(life.key) >= end) {
+        const auto is_safe = [&](const std::string& name) {
+            return voters_[i]->quarantined_until(name) >= end ||
+                   (is_several && voters_[i]->holds(name, life.token) &&
+                    voters_[i]->lasts_until(name, life.token) + rounding >= end);
+        };
+        if ((life.forgotten_at & bit(i)) != 0 && std::ranges::all_of(life.names, is_safe)) {
             result |= bit(i);
         }
     }
@@ -506,8 +517,9 @@ bool checker::excused(const token_life& life) const {
 
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return backs(life, server) &&
-           voters_[server]->lasts_until(life.key, life.token) + rounding >= end;
+    return backs(life, server) && std::ranges::all_of(life.names, [&](const std::string& name) {
+               return voters_[server]->lasts_until(name, life.token) + rounding >= end;
+           });
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -534,11 +546,12 @@ void checker::on_validity(token_life& life, core::time_point until) {
     if (is_over && (!life.counts || until > life.valid_until)) {
         world_.violation("over is over", describe(life));
     }
-    auto& rivals = valid_[life.key];
     if (!life.counts) {
         life.counts = true;
         life.valid_since = now;
-        rivals.push_back(&life);
+        for (const std::string& name : life.names) {
+            valid_[name].push_back(&life);
+        }
     }
     life.valid_until = until;
     const duration limit = life.policy->lease.max_hold;
@@ -548,11 +561,12 @@ void checker::on_validity(token_life& life, core::time_point until) {
     if (!counts_now(life)) {
         return;
     }
-    for (token_life* other : rivals) {
-        if (other == &life || !counts_now(*other) || may_be_together(life, *other)) {
-            continue;
+    for (const std::string& name : life.names) {
+        for (const token_life* const other : valid_[name]) {
+            if (other != &life && counts_now(*other) && !may_be_together(life, *other)) {
+                expect_apart(life, *other);
+            }
         }
-        expect_apart(life, *other);
     }
     expect_backed(life, until);
     // And at the very end, if it has not changed again.
@@ -706,7 +720,9 @@ void checker::end_validity(token_life& life) {
         expect_backed(life, life.owner.now());
     }
     life.counts = false;
-    std::erase(valid_[life.key], &life);
+    for (const std::string& name : life.names) {
+        std::erase(valid_[name], &life);
+    }
     const duration limit = life.policy->lease.max_hold;
     if (limit > duration::zero() && !life.lost &&
         life.owner.now() > life.valid_since + limit + 10us && was_awake(life)) {
@@ -829,9 +845,10 @@ void checker::on_restored(std::size_t server, const std::string& token) {
         life.late_at |= bit(server);
     }
     // Somebody else may have come to it meanwhile, for which it is still the excuse.
-    const auto& rivals = valid_[life.key];
-    const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
-        return other != &life && counts_now(*other) && !may_be_together(life, *other);
+    const bool contested = std::ranges::any_of(life.names, [&](const std::string& name) {
+        return std::ranges::any_of(valid_[name], [&](const token_life* other) {
+            return other != &life && counts_now(*other) && !may_be_together(life, *other);
+        });
     });
     const true_time promised = life.owner.clock().when(life.valid_until);
     if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {

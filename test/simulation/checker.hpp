@@ -55,6 +55,8 @@ class client;
 ///   included, and there the key lasts to the end of the lease's validity; or the instance has
 ///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
 ///   rests on, and it can be broken long before somebody else happens to come by.
+/// - *all or none*: for a lock with several names an instance backs a lease only with the keys of all of them. No command takes or
+///   prolongs some of its names, and none of its names is left when a token is done with (*undone*).
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
 /// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
@@ -123,7 +125,7 @@ public:
     void watch(std::size_t server);
 
     /// A client begins an attempt with that token.
-    void add(client& owner, const std::string& key, const std::string& token);
+    void add(client& owner, std::vector<std::string> names, const std::string& token);
     /// Null if no attempt has had it. A token is the same with the prefix of readers and without.
     [[nodiscard]] token_life* find(const std::string& token);
     /// The client has a new connection there.

@@ -3,6 +3,7 @@
 #include "simulation/client.hpp"
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 namespace colock::simulation {
@@ -42,6 +44,11 @@ std::string text_of(const request& r, const core::vote& v) {
     const bool has_slots =
         r.life != nullptr && r.life->is_permit() && v.kind == core::vote_kind::granted;
     return test::to_text(v) + (has_slots ? text_of(numbers_of(v)) : std::string());
+}
+
+std::vector<std::string> names_in(const kinds::command& command) {
+    const std::vector<std::string_view> names = names_of(command);
+    return {names.begin(), names.end()};
 }
 
 std::string name_of(purpose what) {
@@ -88,6 +95,9 @@ std::string words(const request& r) {
     }
     if (r.life->is_permit()) {
         name += text_of(numbers_of(r.command));
+    }
+    for (const std::string_view one : r.command.more_keys) {
+        name.append(" and ").append(one);
     }
     return name + ", token " + r.token();
 }
@@ -283,10 +293,10 @@ duration client::longest_wait(const std::string& key) const {
     return result;
 }
 
-const runtime::lock_policy* client::first_wish(const std::string& key) const {
+const runtime::lock_spec* client::first_wish(const std::string& key) const {
     for (const auto& one : operations_) {
         if (!dead_ && one->running() && one->spec().key == key) {
-            return one->spec().policy.get();
+            return &one->spec();
         }
     }
     return nullptr;
@@ -375,10 +385,29 @@ spec client::some_spec(const resource& of) {
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
     p.handoff = {random.below(5), random.up_to(100ms)};
+    if (!several_.empty() && random.chance(0.5)) {
+        choose_names(s);
+    }
     if (is_mutex(p)) {
         s.who = some_owner(random);
     }
     return s;
+}
+
+/// Of a lock with several names, in their order.
+void client::choose_names(spec& s) {
+    std::vector<std::string> names{s.key};
+    for (const std::string& one : several_) {
+        if (one != s.key && world_.random.chance(0.6)) {
+            names.push_back(one);
+        }
+    }
+    if (names.size() != 1) {
+        std::ranges::sort(names);
+        s.key = names.front();
+        s.more_names.assign(names.begin() + 1, names.end());
+        s.policy.set_kind(kinds::multi);
+    }
 }
 
 /// Some take the semaphore for one of another limit, or for the lock that they have chosen.
@@ -405,8 +434,11 @@ core::time_point client::some_deadline() {
     }
 }
 
-void client::start(const std::vector<resource>& resources, true_time end) {
+void client::start(const std::vector<resource>& resources, bool takes_several, true_time end) {
     end_ = end;
+    if (takes_several) {
+        std::ranges::transform(resources, std::back_inserter(several_), &resource::key);
+    }
     if (world_.faults().crowd != 0) {
         return;
     }
@@ -538,6 +570,8 @@ std::shared_ptr<const runtime::lock_spec> client::lock_of(const spec& s) {
     lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
     lock->key = s.key;
     lock->key_hash = runtime::hash_of_key(s.key);
+    lock->more_names = s.more_names;
+    lock->more_keys.assign(lock->more_names.begin(), lock->more_names.end());
     lock->is_reentrant = s.who.reenters;
     return lock;
 }
@@ -1111,7 +1145,9 @@ void client::look_at(acquiring& o) {
     add_entry(got, spec_of(o));
     if (checker_.find(o.token()) == nullptr) {
         world_.violation("backed validity", name_ + " holds what no instance was asked for");
-        checker_.add(*this, o.spec().key, o.token());
+        std::vector<std::string> names{o.spec().key};
+        names.insert(names.end(), o.spec().more_names.begin(), o.spec().more_names.end());
+        checker_.add(*this, std::move(names), o.token());
     }
     token_life& life = *checker_.find(o.token());
     if (known != nullptr) {
@@ -1124,7 +1160,8 @@ void client::look_at(acquiring& o) {
         } else {
             take_over(*known, o);
         }
-        if (life.policy->lease != o.spec().policy->lease ||
+        if (known->state->shared_spec()->more_names != o.spec().more_names ||
+            life.policy->lease != o.spec().policy->lease ||
             &o.spec().policy->kind() !=
                 &(life.was_writers ? readers_kind(*life.policy) : life.policy->kind())) {
             world_.violation("hand-off", name_ + " has handed off " + o.spec().key +
@@ -1134,6 +1171,7 @@ void client::look_at(acquiring& o) {
     }
     life.policy = o.spec().policy;
     life.granted = now();
+    world_.tally.several += life.names.size() != 1 ? 1U : 0U;
     if (life.is_permit()) {
         checker_.on_permits(life);
         ++world_.tally.permits;
@@ -1179,7 +1217,7 @@ void client::enter_again(tracked& lease, const holding& h, const spec& by) {
 }
 
 spec client::spec_of(const acquiring& o) {
-    return {o.spec().key, *o.spec().policy, o.acts_for()};
+    return {o.spec().key, *o.spec().policy, o.acts_for(), o.spec().more_names};
 }
 
 void client::add_entry(const holding& h, const spec& of) {
@@ -1445,7 +1483,7 @@ void client::note(const instance::submission& one) {
     const core::lease_tag tag = core::lease_tag::from(one.tag);
     if (tag.purpose() == purpose::acquire) {
         ++world_.tally.attempts;
-        checker_.add(*this, r.key(), r.token());
+        checker_.add(*this, names_in(r.command), r.token());
     }
     world_.tally.raises += tag.purpose() == purpose::raise ? 1U : 0U;
     r.life = checker_.find(r.token());
@@ -1532,7 +1570,9 @@ void client::expect_in_order(const acquiring& sent) {
 }
 
 request client::unsent(std::size_t instance, request r) {
-    flows_[instance].on_answer(r.sent, false, now());
+    if (r.sent != core::never) {
+        flows_[instance].on_answer(r.sent, false, now());
+    }
     r.sent = core::never;
     return r;
 }
@@ -1599,6 +1639,10 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
         world_.count(fault::refused);
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
+    }
+    if (r.groups) {  // the names of the other slots may be dealt with yet
+        post(world_.now(), [this, instance, r, v] { routes_[instance]->on_answer(r, v); });
+        return;
     }
     const bool has_key = r.is_partly_done && !core::outcome_unknown(why);  // as in `redis::cluster`
     on_answer(instance, r, has_key ? core::vote::failed(core::failure::unclear_error) : v);

@@ -43,6 +43,7 @@ struct spec {
     runtime::lock_policy policy{kinds::exclusive};
     /// Who acquires it; see `runtime::ownership`.
     runtime::ownership who{};
+    std::vector<std::string> more_names{};  ///< of a lock with several names: the others
 };
 
 /// A name that users take locks on: of a semaphore of that limit mostly, or 0.
@@ -165,8 +166,8 @@ public:
     client& operator=(const client&) = delete;
     ~client();
 
-    /// Lets its users take locks until `end`.
-    void start(const std::vector<resource>& resources, true_time end);
+    /// Lets its users take locks until `end`. If `takes_several`, some take several of them at once.
+    void start(const std::vector<resource>& resources, bool takes_several, true_time end);
     /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
     void start_crowd(std::size_t size);
 
@@ -245,7 +246,7 @@ public:
     /// For how long the oldest of those has waited that want the key; not while the client stood still.
     [[nodiscard]] duration longest_wait(const std::string& key) const;
     /// What the first of those wants; null if nobody does.
-    [[nodiscard]] const runtime::lock_policy* first_wish(const std::string& key) const;
+    [[nodiscard]] const runtime::lock_spec* first_wish(const std::string& key) const;
     void expect_nothing_pending() const;
 
     // For its operations.
@@ -313,6 +314,7 @@ private:
     void clean_up(user& u, const holding& h);
     void finish(user& u);
     [[nodiscard]] spec some_spec(const resource& of);
+    void choose_names(spec& s);
     void choose_permits(runtime::lock_policy& p, std::uint32_t limit);
     [[nodiscard]] core::time_point some_deadline();
     [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
@@ -368,6 +370,7 @@ private:
     std::shared_ptr<runtime::engine> engine_;
     std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;
+    std::vector<std::string> several_;  // names of which locks may have more than one; mostly none
     std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
     std::vector<std::shared_ptr<downgrading>>
         downgrades_;                                // whose callers have not heard of the end

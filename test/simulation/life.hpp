@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::simulation {
 
@@ -23,8 +24,12 @@ class client;
 /// What the checkers know of a token, by the commands that carry it, their votes, and what the client's users can see.
 /// Instances are bits.
 struct token_life {
-    token_life(client& o, std::string k, std::string t)
-        : owner(o), key(std::move(k)), token(std::move(t)), wish(wish_of(token)) {}
+    token_life(client& o, std::vector<std::string> all, std::string t)
+        : owner(o),
+          key(all.front()),
+          names(std::move(all)),
+          token(std::move(t)),
+          wish(wish_of(token)) {}
 
     [[nodiscard]] bool is_permit() const { return wish.limit != 0; }
 
@@ -32,9 +37,10 @@ struct token_life {
     [[nodiscard]] bool is_shared() const { return kinds::is_reader(token); }
 
     client& owner;
-    std::string key;
-    std::string token;  // with the prefix of readers once that was asked
-    permit_wish wish;   // of a semaphore's lease
+    std::string key;                 // the first of its names
+    std::vector<std::string> names;  // of a lock with several names more than one
+    std::string token;               // with the prefix of readers once that was asked
+    permit_wish wish;                // of a semaphore's lease
     /// Of the lock, once the lease was handed out.
     std::shared_ptr<const runtime::lock_policy> policy{};
 

@@ -97,6 +97,7 @@ void print(std::ostream& out, const campaign_result& r) {
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
+        << "several names " << r.sum.several << " leases\n"
         << "semaphores    " << r.sum.permits << " leases, further rounds for one number "
         << r.sum.retakes << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
@@ -152,6 +153,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"renewals", r.sum.renewals},
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
+            {"several_names", r.sum.several},
             {"permits", r.sum.permits},
             {"retakes", r.sum.retakes},
             {"handoffs", r.sum.handoffs},

@@ -1689,3 +1689,94 @@ colock_mutant(
     FIND [[ttl ~= 0 and ttl + week]]
     WITH [[ttl ~= 0 and ttl]]
 )
+
+# --- Several names ----------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME multi_takes_the_free_names
+    WHAT "an acquire of several names takes those that are free"
+    FILE src/kinds/multi/take_all.lua
+    FIND [[        return denied_at(i, held_by_another(key, value))]]
+    WITH [[        for _, free in ipairs(KEYS) do
+            redis.call('set', free, token, 'nx', 'px', ttl)
+        end
+        return denied_at(i, held_by_another(key, value))]]
+)
+colock_mutant(
+    NAME multi_extended_by_any_name
+    WHAT "a renewal is granted if the token has any of its names"
+    FILE src/kinds/multi/extend_all.lua
+    FIND [[local all = true
+for _, key in ipairs(KEYS) do
+    all = all and redis]]
+    WITH [[local all = false
+for _, key in ipairs(KEYS) do
+    all = all or redis]]
+)
+colock_mutant(
+    NAME multi_extends_the_first_name
+    WHAT "a renewal prolongs only the first name"
+    FILE src/kinds/multi/extend_all.lua
+    FIND [[if redis.call('pttl', key) < ttl then]]
+    WITH [[if key == KEYS[1] and redis.call('pttl', key) < ttl then]]
+)
+colock_mutant(
+    NAME multi_heals_over_others
+    WHAT "a heal of several names takes those that others have"
+    FILE src/kinds/multi/take_all.lua
+    FIND [[if value ~= false and not (heals and value == token) then]]
+    WITH [[if value ~= false and not heals then]]
+)
+colock_mutant(
+    NAME multi_undo_stops_at_an_error
+    WHAT "the names in the next slots are not released after an error"
+    FILE src/instance/redis/slot_groups.cpp
+    FIND [[            return true;
+        case core::step::remaining:]]
+    WITH [[            return !@MUTANT@ || vote.kind != vote_kind::failed;
+        case core::step::remaining:]]
+)
+colock_mutant(
+    NAME multi_release_stops_at_another
+    WHAT "a release stops at the first name that another token has"
+    FILE src/kinds/multi/release_all.lua
+    FIND [[            answer = '-'
+]]
+    WITH [[            answer = '-'
+            break
+]]
+)
+colock_mutant(
+    NAME multi_partial_is_no
+    WHAT "an instance that has denied the rest of the names counts as one without any"
+    FILE src/core/lease.cpp
+    FIND [[v.kind == vote_kind::denied && v.key == key_state::partial]]
+    WITH [[v.kind == vote_kind::denied && v.key == key_state::partial && !@MUTANT@]]
+)
+colock_mutant(
+    NAME multi_partial_is_granted
+    WHAT "an instance that has granted the names of one slot counts as one with all"
+    FILE src/instance/redis/slot_groups.cpp
+    FIND [[    if (has_granted_ && failed.kind == vote_kind::failed && is_known) {]]
+    WITH [[    if (has_granted_ && failed.kind == vote_kind::denied && @MUTANT@) {
+        result_ = vote::granted();
+    } else if (has_granted_ && failed.kind == vote_kind::failed && is_known) {]]
+)
+colock_mutant(
+    NAME multi_hears_of_one_name
+    WHAT "a waiter for several names is not told of changes of the others"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[        client_.members.at_more_keys.emplace(key, this);]]
+    WITH [[        if (!@MUTANT@) {
+            client_.members.at_more_keys.emplace(key, this);
+        }]]
+)
+colock_mutant(
+    NAME multi_looks_at_one_name
+    WHAT "a waiter for several names is told only how long the first is held"
+    FILE src/kinds/multi/obstacle_all.lua
+    FIND [[    local value = look('get', key)
+    if value ~= false then]]
+    WITH [[    local value = look('get', key)
+    if value ~= false and i == 1 then]]
+)

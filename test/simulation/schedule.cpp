@@ -16,6 +16,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace colock::simulation {
@@ -95,7 +97,8 @@ private:
     world world_;
     dice dialect_dice_;
     dice record_dice_;  // so that worlds without records are what they would be if there were none
-    bool goes_on_ = false;  // its users take locks when there are no faults any more
+    bool takes_several_ = false;  // some users take several names at once
+    bool goes_on_ = false;        // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
@@ -105,13 +108,22 @@ private:
     std::uint64_t acquisitions_ = 0;
 };
 
-/// Some are semaphores. Worlds without any are what they would be if there were none anywhere.
+/// Some are semaphores. Worlds without any are what they would be if there were none anywhere. So are worlds without locks that have
+/// several names.
 void schedule::name_resources(std::uint64_t seed) {
     constexpr std::size_t most_permits = 4;
     dice random(seed ^ 0x73656d6170686f72U);
     for (const char* const key : {"key", "other"}) {
         const auto limit = static_cast<std::uint32_t>(1 + random.below(most_permits));
         resources_.push_back({key, random.chance(0.3) ? limit : 0});
+    }
+    dice several(seed ^ 0x7365766572616cU);
+    takes_several_ = world_.faults().crowd == 0 && several.chance(0.15);
+    if (takes_several_) {
+        resources_.push_back({"third", 0});
+        for (resource& one : resources_) {
+            one.limit = several.chance(0.9) ? 0 : one.limit;
+        }
     }
 }
 
@@ -146,7 +158,7 @@ void schedule::populate() {
             }
         };
     }
-    if (world_.random.chance(0.8)) {
+    if (world_.random.chance(0.8) && !takes_several_) {
         resources_.pop_back();
     }
     const std::size_t clients = world_.faults().crowd != 0 ? 1 : 1 + world_.random.below(4);
@@ -159,7 +171,7 @@ void schedule::populate() {
         records_ = {"record", "another record"};
     }
     for (auto& c : clients_) {
-        c->start(resources_, end);
+        c->start(resources_, takes_several_, end);
         if (!records_.empty()) {
             c->start_records(records_, keys(), end);
         }
@@ -211,19 +223,24 @@ duration longest_sleep(duration waited) {
 /// Whether a quorum could grant it to each client's first waiter, whatever that wants.
 bool schedule::could_grant(const std::string& key) {
     bool is_exclusive = false;
+    std::set<std::string> names{key};
     for (const auto& one : clients_) {
-        const runtime::lock_policy* const wanted = one->first_wish(key);
+        const runtime::lock_spec* const wanted = one->first_wish(key);
         if (wanted == nullptr) {
             continue;
         }
-        const permit_wish wish = wish_of(wanted->kind().traits().token_prefix);
+        names.insert(wanted->more_names.begin(), wanted->more_names.end());
+        const permit_wish wish = wish_of(wanted->policy->kind().traits().token_prefix);
         is_exclusive = is_exclusive || wish.limit == 0;
         if (wish.limit != 0 && !checker_.room_for(key, wish).first) {
             return false;
         }
     }
-    const auto ready = static_cast<std::size_t>(
-        std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
+    const auto ready =
+        static_cast<std::size_t>(std::ranges::count_if(voters_, [&](const auto& one) {
+            return std::ranges::all_of(
+                names, [&](const std::string& name) { return one->could_grant(name); });
+        }));
     return !is_exclusive || ready >= voters_.size() / 2 + 1;
 }
 

@@ -211,6 +211,8 @@ private:
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key) const;
     void note_holder(const change& c);
     void expect_untouched(const change& c, std::span<const sent_request> all);
+    void expect_all_or_none(const kinds::command& command, const core::vote& answer,
+                            const small_redis::keyspace& keys);
     void expect_room(const change& c);
     void note_claim(const change& c);
     void expect_mark(const change& c, marks_by_client& expected);

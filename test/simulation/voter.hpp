@@ -44,7 +44,7 @@ public:
     [[nodiscard]] const deployment& kind() const { return kind_; }
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
     [[nodiscard]] server& node(std::size_t i) { return *nodes_[i]; }
-    [[nodiscard]] std::size_t slot_of(const std::string& key) const {
+    [[nodiscard]] std::size_t slot_of(std::string_view key) const {
         return nodes_.front()->slot_of(key);
     }
     /// The node that is to be used for a slot.

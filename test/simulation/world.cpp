@@ -17,6 +17,7 @@ void tally::add(const tally& other) {
     renewals += other.renewals;
     heals += other.heals;
     raises += other.raises;
+    several += other.several;
     permits += other.permits;
     retakes += other.retakes;
     handoffs += other.handoffs;

@@ -849,6 +849,16 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
         BOOST_TEST(gone.abandoned());
     }
     {
+        // A quorum may have the keys: the one that has not answered, and the first.
+        lease uncertain(settings, 42);
+        play(uncertain, {
+                            {0ms, adopt(has), "extend; wait 50"},
+                            {5ms, adopted('G', 0), "wait 50"},
+                            {6ms, adopted('N', 1), "wait 50"},
+                            {50ms, timer(), "failed no_quorum; ended"},
+                        });
+    }
+    {
         lease silent(settings, 42);
         play(silent, {
                          {0ms, adopt(has), "extend; wait 50"},

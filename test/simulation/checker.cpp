@@ -67,7 +67,71 @@ void checker::add(client& owner, std::vector<std::string> names, const std::stri
 
 token_life* checker::find(const std::string& token) {
     const auto found = lives_.find(name_of(token));
-    return found == lives_.end() ? nullptr : &found->second;
+    token_life* result = found == lives_.end() ? nullptr : &found->second;
+    while (result != nullptr && result->adopted_as != nullptr) {
+        result = result->adopted_as.get();
+    }
+    return result;
+}
+
+token_life* checker::find(const std::string& token, const client& in,
+                          const runtime::lease_driver* lease) {
+    const auto found = lives_.find(name_of(token));
+    token_life* latest = nullptr;
+    token_life* as_lease =
+        nullptr;  // the latest one, since an earlier lease may have been at the same address
+    for (token_life* one = found == lives_.end() ? nullptr : &found->second; one != nullptr;
+         one = one->adopted_as.get()) {
+        const bool is_there = &one->owner == &in;
+        latest = is_there ? one : latest;
+        as_lease = is_there && one->driver == lease ? one : as_lease;
+    }
+    return lease != nullptr && as_lease != nullptr ? as_lease : latest;
+}
+
+/// Late commands of the former client may still give it keys, so nothing is certain if some are unanswered.
+token_life& checker::adopt(client& by, const std::string& token) {
+    token_life& former = *find(token);
+    if (former.is_adopting && &former.owner == &by && !former.let_go) {
+        return former;  // another attempt
+    }
+    former.adopted_as = std::make_unique<token_life>(by, former.names, token);
+    token_life& next = *former.adopted_as;
+    next.is_adopting = true;
+    next.slots = former.slots;
+    next.was_detached = true;
+    next.outcome_unknown = former.outcome_unknown || former.unanswered != 0;
+    next.was_writers = former.was_writers;
+    next.downgraded = former.downgraded;
+    next.fence = former.fence;
+    next.asked = by.now();
+    next.may_have = (std::uint64_t{1} << voters_.size()) - 1;
+    of_[&by].push_back(&next);
+    return next;
+}
+
+void checker::on_adopted(token_life& life, std::uint64_t fence) {
+    ++world_.tally.adopted;
+    life.is_adopting = false;
+    life.admits_readers = life.was_writers;
+    if (!is_quorum(life.extended_by)) {
+        world_.violation("adopted", describe(life) + " was adopted without a quorum");
+    }
+    const bool is_another = life.is_shared() ? fence < life.fence : fence != life.fence;
+    if (is_another) {
+        world_.violation("adopted", describe(life) + " has another fence");
+    }
+    life.fence = fence;
+}
+
+void checker::on_not_adopted(token_life& life, bool is_lost) {
+    const auto denied = static_cast<std::size_t>(std::popcount(life.denied_by));
+    if (is_lost && denied <= core::spare_of(voters_.size())) {
+        world_.violation("adopted",
+                         describe(life) + " was said to be lost, and a quorum may have it");
+    }
+    world_.tally.not_adopted += is_lost ? 1U : 0U;
+    on_abandoned(life);
 }
 
 void checker::on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag) {
@@ -83,6 +147,9 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
         life.fences_before = fences_[life.key].size();
+    } else if (tag.purpose() == purpose::adopt) {
+        life.extended_by = 0;
+        life.denied_by = 0;
     } else if (tag.purpose() == purpose::extend) {
         life.latest_round = tag.round();
         life.reads_by_latest_round = kinds::is_reader(what.token);
@@ -341,7 +408,16 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                 expect_backed(life, life.valid_until);
             }
             break;
-        case purpose::adopt:  // the users of this world do not adopt
+        case purpose::adopt:
+            if (granted) {
+                life.extended_by |= bit(server);
+                life.downgraded =
+                    life.downgraded || (life.was_writers && is_quorum(life.extended_by));
+            } else if (v.kind == core::vote_kind::denied) {
+                life.denied_by |= bit(server);
+                life.may_have &= ~bit(server);
+            }
+            break;
         case purpose::remaining:
         case purpose::raise:
         case purpose::retake:
@@ -817,6 +893,9 @@ void checker::expect_nothing_left(const token_life& life) const {
         for (std::size_t i = 0; i != voters_.size(); ++i) {
             left &= voters_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
         }
+    }
+    if (by_time && life.was_detached) {
+        left = 0;  // nobody has told its client of the former ttl, which may have been longer
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");

@@ -60,6 +60,9 @@ class client;
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
 /// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
+/// - *adopted*: a detached lease is adopted only if a quorum has extended its keys for that, and no instance gives it a key that it has
+///   not. It is lost only if so many instances do not have its key that there can be no quorum. If nobody adopts it, it ends by its ttl
+///   (*gone after the ttl*).
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended, or has granted other slots than this
 ///   instance has.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
@@ -126,8 +129,18 @@ public:
 
     /// A client begins an attempt with that token.
     void add(client& owner, std::vector<std::string> names, const std::string& token);
-    /// Null if no attempt has had it. A token is the same with the prefix of readers and without.
+    /// Null if no attempt has had it. A token is the same with the prefix of readers and without. Of a lease that was adopted, the
+    /// latest life.
     [[nodiscard]] token_life* find(const std::string& token);
+    /// The latest one in that client, or the one that it has as this lease.
+    [[nodiscard]] token_life* find(const std::string& token, const client& in,
+                                   const runtime::lease_driver* lease = nullptr);
+    /// A client tries to go on with a lease that was detached.
+    [[nodiscard]] token_life& adopt(client& by, const std::string& token);
+    /// It has that lease.
+    void on_adopted(token_life& life, std::uint64_t fence);
+    /// It does not have it. `is_lost`: since its keys are gone.
+    void on_not_adopted(token_life& life, bool is_lost);
     /// The client has a new connection there.
     void on_accepting(client& c, std::size_t server);
     void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);

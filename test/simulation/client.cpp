@@ -14,6 +14,7 @@
 #include <bit>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 namespace colock::simulation {
 
@@ -261,6 +262,7 @@ void client::crash() {
     checker_.on_dead(*this);
     engine_->abandon();
     operations_.clear();
+    adoptions_.clear();
     downgrades_.clear();
     shares_.clear();
     leases_.clear();
@@ -308,6 +310,9 @@ void client::expect_nothing_pending() const {
     }
     for (const auto& one : operations_) {
         world_.violation("liveness", name_ + " still waits for " + one->spec().key);
+    }
+    if (!adoptions_.empty()) {
+        world_.violation("liveness", name_ + " has been told nothing of an adoption");
     }
     if (records_.running() != 0) {
         world_.violation("liveness", name_ + " has been told nothing of a read or a write");
@@ -738,6 +743,12 @@ void client::finish(user& u) {
     if (u.lease.held()) {
         const holding h = u.lease;
         think(u, world_.random.up_to(30ms));
+        if (on_detached && !life_of(h).release_asked_for && world_.random.chance(0.2)) {
+            if (const auto text = detach(h)) {
+                on_detached(*text);
+                return;
+            }
+        }
         if (world_.random.chance(0.05)) {
             abandon(h);
         } else {
@@ -783,7 +794,7 @@ void client::on_loss(const holding& h, std::function<void()> tell) {
 }
 
 token_life& client::life_of(const holding& h) const {
-    return *checker_.find(std::string(h.state->token()));
+    return *checker_.find(std::string(h.state->token()), *this, h.state.get());
 }
 
 client::tracked* client::find_tracked(const holding& h) {
@@ -993,6 +1004,163 @@ void client::abandon(const holding& h) {
     });
 }
 
+namespace {
+
+/// An operation on a lease that detaches it. Its caller looks at once.
+class detaching final : public runtime::handover_operation {
+public:
+    using handover_operation::handed_over;
+    using handover_operation::handover_operation;
+    using handover_operation::result;
+    void deliver() override {}
+};
+
+/// As in src/api/adopt.cpp.
+const kinds::lock_kind& kind_of(const runtime::handover& lease) {
+    for (const kinds::lock_kind* const one :
+         {&kinds::exclusive, &kinds::fenced, &kinds::shared, &kinds::fenced_shared, &kinds::writer,
+          &kinds::fenced_writer, &kinds::multi}) {
+        if (one->traits().name == lease.kind) {
+            return *one;
+        }
+    }
+    const permit_wish wish = wish_of(lease.token);
+    return kinds::semaphore(wish.limit, wish.count);
+}
+
+}  // namespace
+
+std::optional<std::string> client::detach(const holding& h) {
+    using runtime::lease_result;
+    token_life& life = life_of(h);
+    const tracked* const lease = find_tracked(h);
+    const bool is_several = lease != nullptr && lease->holders.size() > 1;
+    const lease_result expected = h.lost()     ? lease_result::ended
+                                  : !h.held()  ? lease_result::not_held
+                                  : is_several ? lease_result::shared_by_others
+                                               : lease_result::done;
+    const auto made = std::make_shared<detaching>(h.state, h.holder);
+    if (world_.tracing()) {
+        world_.tell(name_, "detaches " + life.key + ", token " + life.token);
+    }
+    enter([&] {
+        made->start(made);
+        if (made->running() || made->result() != expected) {
+            world_.violation("operation",
+                             name_ + " was told of a wrong end of a detach of " + life.key);
+        }
+        if (expected == lease_result::done) {
+            leaves_others(h);
+            checker_.on_abandoned(life);
+        }
+    });
+    if (made->running() || made->result() != lease_result::done) {
+        return std::nullopt;
+    }
+    return runtime::to_text(made->handed_over());
+}
+
+spec client::spec_for(const runtime::handover& lease) {
+    spec result = some_spec({lease.keys.front(), 0});
+    result.who = {};
+    result.more_names.assign(lease.keys.begin() + 1, lease.keys.end());
+    result.key = lease.keys.front();
+    result.policy.set_kind(kind_of(lease));
+    return result;
+}
+
+std::shared_ptr<adopting> client::adopt(const std::string& text, const std::optional<spec>& as,
+                                        adopting::handler on_finished) {
+    const auto parsed = runtime::parse_handover(text);
+    const auto* const lease = std::get_if<runtime::handover>(&parsed);
+    if (lease == nullptr) {
+        world_.violation("adopted", "no lease is in " + text);
+        return nullptr;
+    }
+    if (world_.tracing()) {
+        world_.tell(name_, "adopts " + text);
+    }
+    const auto made = std::make_shared<adopting>(*this, lock_of(as ? *as : spec_for(*lease)),
+                                                 std::make_shared<runtime::handover>(*lease),
+                                                 std::move(on_finished));
+    adoptions_.push_back(made);
+    enter([&] { made->start(made); });
+    return made;
+}
+
+void client::take_over(const std::string& text, const std::function<void()>& tell) {
+    run_or_defer([this, text, tell] {
+        if (engine_->closing()) {
+            tell();
+            return;
+        }
+        const auto made = adopt(text, std::nullopt, [this, tell](const holding& h, bool is_lost) {
+            if (h.state == nullptr) {
+                if (!is_lost) {
+                    tell();
+                }
+                return;
+            }
+            hold_share(h, world_.random.up_to(200ms));
+            if (world_.random.chance(0.2)) {
+                post(world_.now() + world_.random.up_to(50ms), [this, h] {
+                    if (!h.held() || life_of(h).release_asked_for) {
+                        return;
+                    }
+                    if (const auto again = detach(h)) {
+                        on_detached(*again);
+                    }
+                });
+            }
+        });
+        if (world_.goes_wrong(world_.faults().cancellations)) {
+            post(world_.now() + world_.random.up_to(5ms), [this, made] {
+                if (made->running()) {
+                    enter([&] { made->cancel(); });
+                }
+            });
+        }
+    });
+}
+
+void adopting::deliver() {
+    client_.on_delivered(*this);
+}
+
+void client::on_delivered(adopting& o) {
+    const auto found = std::ranges::find(adoptions_, &o, [](const auto& one) { return one.get(); });
+    const auto last = *found;
+    if (!o.ended) {
+        look_at(o);
+    }
+    adoptions_.erase(found);
+    o.tell(o.granted() ? holding{o.current(), o.holder_number()} : holding{},
+           o.result() == core::acquire_outcome::lease_lost);
+}
+
+void client::look_at(adopting& o) {
+    o.ended = true;
+    if (o.granted() && o.life == nullptr) {
+        world_.violation("adopted", name_ + " holds what no instance was asked for");
+    }
+    if (o.life == nullptr) {
+        return;
+    }
+    if (!o.granted()) {
+        checker_.on_not_adopted(*o.life, o.result() == core::acquire_outcome::lease_lost);
+        return;
+    }
+    token_life& life = *o.life;
+    life.policy = o.lock()->policy;
+    life.driver = o.current().get();
+    life.granted = now();
+    if (world_.tracing()) {
+        world_.tell(name_, "goes on with " + life.key + ", token " + life.token);
+    }
+    checker_.on_adopted(life, o.fence_number());
+    leases_.push_back({o.current(), &life, {o.holder_number()}, {}});
+}
+
 // --- What the engine does, and what comes of it -----------------------------------------------------
 
 /// All that happens in the engine begins here.
@@ -1018,6 +1186,11 @@ void client::look() {
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // while there is one
         expect_attempts(*one);
+        if (!one->running() && !one->ended) {
+            look_at(*one);
+        }
+    }
+    for (const auto& one : adoptions_) {
         if (!one->running() && !one->ended) {
             look_at(*one);
         }
@@ -1170,6 +1343,7 @@ void client::look_at(acquiring& o) {
         return;
     }
     life.policy = o.spec().policy;
+    life.driver = o.current().get();
     life.granted = now();
     world_.tally.several += life.names.size() != 1 ? 1U : 0U;
     if (life.is_permit()) {
@@ -1486,7 +1660,16 @@ void client::note(const instance::submission& one) {
         checker_.add(*this, names_in(r.command), r.token());
     }
     world_.tally.raises += tag.purpose() == purpose::raise ? 1U : 0U;
-    r.life = checker_.find(r.token());
+    r.life = tag.purpose() == purpose::adopt ? &checker_.adopt(*this, r.token())
+                                             : checker_.find(r.token(), *this);
+    if (tag.purpose() == purpose::adopt) {
+        const auto by = std::ranges::find_if(adoptions_, [&](const auto& o) {
+            return o->current() != nullptr && o->current()->token() == one.command.token;
+        });
+        if (by != adoptions_.end()) {
+            (*by)->life = r.life;
+        }
+    }
     if (tag.purpose() == purpose::acquire) {
         const auto by = std::ranges::find_if(operations_, [&](const auto& o) {
             return o->current() != nullptr && o->current()->token() == one.command.token;

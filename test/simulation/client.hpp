@@ -16,6 +16,7 @@
 #include "kinds/exclusive/exclusive.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/handover.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
@@ -113,6 +114,41 @@ private:
     std::string token_;
 };
 
+/// An acquire that goes on with a lease which was detached, and its caller.
+class adopting final : public runtime::acquire_operation {
+public:
+    /// Called when its caller hears how it ended. If the lease is neither granted nor lost, it may be adopted again.
+    using handler = std::function<void(const holding& granted, bool is_lost)>;
+
+    adopting(client& by, std::shared_ptr<const runtime::lock_spec> spec,
+             std::shared_ptr<const runtime::handover> lease, handler on_finished)
+        : acquire_operation(std::move(spec), std::move(lease)),
+          tell(std::move(on_finished)),
+          client_(by) {}
+
+    void deliver() override;
+
+    using acquire_operation::result;
+    [[nodiscard]] bool granted() const noexcept {
+        return !running() && result() == core::acquire_outcome::granted;
+    }
+    [[nodiscard]] const std::shared_ptr<runtime::lease_driver>& current() const noexcept {
+        return current_lease();
+    }
+    [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
+    [[nodiscard]] std::uint32_t holder_number() const noexcept { return holder(); }
+    [[nodiscard]] const std::shared_ptr<const runtime::lock_spec>& lock() const noexcept {
+        return acquire_operation::spec();
+    }
+
+    token_life* life = nullptr;  ///< once something was sent
+    bool ended = false;          ///< and that was seen
+    const handler tell;
+
+private:
+    client& client_;
+};
+
 /// A downgrade, and its caller.
 class downgrading final : public runtime::downgrade_operation {
 public:
@@ -191,6 +227,15 @@ public:
     void let_go(const holding& h);
     /// Of a lease that is held: the same, but its keys are left to their ttl.
     void abandon(const holding& h);
+    /// The same, and another client may go on with it. Gives what that needs; nothing if it has other holders.
+    std::optional<std::string> detach(const holding& h);
+    /// Goes on with a lease that was detached, as a lease of that lock. Without one, with some options.
+    std::shared_ptr<adopting> adopt(const std::string& text, const std::optional<spec>& as,
+                                    adopting::handler on_finished);
+    /// The same, and a user holds it for a while. `tell` is called if another client may adopt it.
+    void take_over(const std::string& text, const std::function<void()>& tell);
+    /// Told of what a lease needs that was detached.
+    std::function<void(const std::string& text)> on_detached;
     void when_sent(const holding& released, std::function<void()> then);
     void on_loss(const holding& h, std::function<void()> tell);
     void extend(const holding& h, duration ttl);
@@ -252,6 +297,7 @@ public:
     // For its operations.
 
     void on_delivered(acquiring& o, const acquiring::handler& tell, const holding& granted);
+    void on_delivered(adopting& o);
 
 private:
     static constexpr duration instance_timeout = 50ms;
@@ -324,6 +370,8 @@ private:
     void enter(const Function& what);
     void look();
     void look_at(acquiring& o);
+    void look_at(adopting& o);
+    [[nodiscard]] spec spec_for(const runtime::handover& lease);
     void expect_in_time(acquiring& o);
     void expect_contention(const acquiring& o);
     void expect_mismatch(const acquiring& o) const;
@@ -372,6 +420,7 @@ private:
     std::deque<user> users_;
     std::vector<std::string> several_;  // names of which locks may have more than one; mostly none
     std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
+    std::vector<std::shared_ptr<adopting>> adoptions_;
     std::vector<std::shared_ptr<downgrading>>
         downgrades_;                                // whose callers have not heard of the end
     std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted

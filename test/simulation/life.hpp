@@ -21,6 +21,14 @@ namespace colock::simulation {
 
 class client;
 
+}  // namespace colock::simulation
+
+namespace colock::runtime {
+class lease_driver;
+}
+
+namespace colock::simulation {
+
 /// What the checkers know of a token, by the commands that carry it, their votes, and what the client's users can see.
 /// Instances are bits.
 struct token_life {
@@ -107,6 +115,13 @@ struct token_life {
     std::uint64_t of_another_kind_at = 0;
     std::uint64_t of_another_limit_at = 0;
     core::time_point mismatch_told{};  // when the latest of them has
+
+    // Of a lease that another client, or this one, has detached:
+
+    bool was_detached = false;                      // by the client that had it before
+    bool is_adopting = false;                       // it is not granted yet
+    const runtime::lease_driver* driver = nullptr;  // once it is granted
+    std::unique_ptr<token_life> adopted_as{};       // what the next client knows of it
 
     std::uint64_t fence = 0;        // of the latest holder
     std::size_t fences_before = 0;  // how many were handed out before it was asked for

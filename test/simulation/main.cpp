@@ -103,6 +103,8 @@ void print(std::ostream& out, const campaign_result& r) {
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
         << " found no quorum; shared by a holder " << r.sum.shares << "; entered again by an owner "
         << r.sum.entries << '\n'
+        << "adopted       " << r.sum.adopted << " leases, and of " << r.sum.not_adopted
+        << " the keys were gone\n"
         << "records       " << r.sum.records_read << " reads; writes applied "
         << r.sum.writes_applied << ", refused " << r.sum.writes_refused << ", unknown "
         << r.sum.writes_unknown << '\n'
@@ -162,6 +164,8 @@ nlohmann::json to_json(const campaign_result& r) {
             {"downgrades_without_quorum", r.sum.downgrades_without_quorum},
             {"shares", r.sum.shares},
             {"entries", r.sum.entries},
+            {"adopted", r.sum.adopted},
+            {"not_adopted", r.sum.not_adopted},
             {"records_read", r.sum.records_read},
             {"writes_applied", r.sum.writes_applied},
             {"writes_refused", r.sum.writes_refused},

@@ -1780,3 +1780,50 @@ colock_mutant(
     WITH [[    local value = look('get', key)
     if value ~= false and i == 1 then]]
 )
+
+# --- Leases that are handed over --------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME adopted_without_an_extend
+    WHAT "a detached lease is held at once, without a look at its keys"
+    FILE src/core/lease.cpp
+    FIND [[        open_ = {};  // an extend makes no key]]
+    WITH [[        if (@MUTANT@) {
+            return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
+        }
+        open_ = {};  // an extend makes no key]]
+)
+colock_mutant(
+    NAME adopted_by_an_acquire
+    WHAT "an adoption takes keys that are gone"
+    FILE src/core/lease.cpp
+    FIND [[        case purpose::retake:
+            return step::acquire;
+        case purpose::adopt:]]
+    WITH [[        case purpose::retake:
+            return step::acquire;
+        case purpose::adopt:
+            return @MUTANT@ ? step::acquire : step::extend;]]
+)
+colock_mutant(
+    NAME adopted_lease_lost_too_soon
+    WHAT "an adoption gives up if some instances deny and others are silent"
+    FILE src/core/lease.cpp
+    FIND [[const bool is_denied = adopts() ? is_lost]]
+    WITH [[const bool is_denied = adopts() && !@MUTANT@ ? is_lost]]
+)
+colock_mutant(
+    NAME detached_lease_is_renewed
+    WHAT "the client that has detached a lease goes on renewing it"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[    drive(event::just(event::kind_type::abandon), client_.turn.now());
+}
+
+void lease_driver::release(]]
+    WITH [[    if (!@MUTANT@) {
+        drive(event::just(event::kind_type::abandon), client_.turn.now());
+    }
+}
+
+void lease_driver::release(]]
+)

@@ -92,6 +92,7 @@ private:
     void take_name();
     void pause_client();
     void crash_client();
+    void hand_on(const std::string& text);
     void close_client();
 
     world world_;
@@ -170,7 +171,12 @@ void schedule::populate() {
     if (n == 1 && world_.faults().crowd == 0 && record_dice_.chance(0.8)) {
         records_ = {"record", "another record"};
     }
+    dice handing_over(record_dice_.next());
+    const bool hands_over = world_.faults().crowd == 0 && handing_over.chance(0.2);
     for (auto& c : clients_) {
+        if (hands_over) {
+            c->on_detached = [this](const std::string& text) { hand_on(text); };
+        }
         c->start(resources_, takes_several_, end);
         if (!records_.empty()) {
             c->start_records(records_, keys(), end);
@@ -459,6 +465,15 @@ void schedule::pause_client() {
 }
 void schedule::crash_client() {
     any_client().crash();
+}
+/// A lease that was detached is adopted by one client at a time, soon, late or not at all.
+void schedule::hand_on(const std::string& text) {
+    dice& random = world_.random;
+    if (random.chance(0.1)) {
+        return;
+    }
+    world_.after(random.up_to(random.chance(0.8) ? 30ms : 600ms),
+                 [this, text] { any_client().take_over(text, [this, text] { hand_on(text); }); });
 }
 void schedule::close_client() {
     any_client().close();

@@ -2,6 +2,7 @@
 
 #include "simulation/server.hpp"
 
+#include "core/lease_step.hpp"
 #include "instance/redis/key_slot.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/lock_key.hpp"
@@ -191,6 +192,14 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
             of_name.key = name;
             const change c{of_name, outcomes[i].vote, read_key(keys, name, wall_in_ms()),
                            read(name)};
+            const bool adopts =
+                core::lease_tag::from(one.tag).purpose() == core::lease_tag::purpose_type::adopt &&
+                one.life != nullptr;
+            if (is_executed && adopts && c.answer.kind == core::vote_kind::granted &&
+                !c.before.is_held_by(one.token())) {
+                world_.violation("adopted", name_ + " has given " + std::string(name) +
+                                                " to a lease that did not have it");
+            }
             if (is_executed) {
                 look_at(c, all, is_claimed);
             } else if (is_claimed) {

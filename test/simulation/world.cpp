@@ -26,6 +26,8 @@ void tally::add(const tally& other) {
     downgrades_without_quorum += other.downgrades_without_quorum;
     shares += other.shares;
     entries += other.entries;
+    adopted += other.adopted;
+    not_adopted += other.not_adopted;
     records_read += other.records_read;
     writes_applied += other.writes_applied;
     writes_refused += other.writes_refused;

@@ -34,8 +34,10 @@ struct tally {
     std::uint64_t losses = 0;
     std::uint64_t downgrades = 0;
     std::uint64_t downgrades_without_quorum = 0;
-    std::uint64_t shares = 0;   ///< that a holder has asked for
-    std::uint64_t entries = 0;  ///< of owners that held the lock
+    std::uint64_t shares = 0;       ///< that a holder has asked for
+    std::uint64_t entries = 0;      ///< of owners that held the lock
+    std::uint64_t adopted = 0;      ///< leases of other processes
+    std::uint64_t not_adopted = 0;  ///< whose keys were gone
     std::uint64_t records_read = 0;
     std::uint64_t writes_applied = 0;  ///< of records
     std::uint64_t writes_refused = 0;

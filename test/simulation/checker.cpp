@@ -415,7 +415,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                     life.downgraded || (life.was_writers && is_quorum(life.extended_by));
             } else if (v.kind == core::vote_kind::denied) {
                 life.denied_by |= bit(server);
-                life.may_have &= ~bit(server);
+                life.may_have &= life.is_permit() ? ~std::uint64_t{0} : ~bit(server);
             }
             break;
         case purpose::remaining:
@@ -563,6 +563,15 @@ std::uint64_t checker::given_again() const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
         result |= voters_[i]->rolled_back() ? bit(i) : 0;
+    }
+    return result;
+}
+
+/// Those whose clocks were set back.
+std::uint64_t checker::set_back_at() const {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        result |= voters_[i]->set_back() > duration::zero() ? bit(i) : 0;
     }
     return result;
 }
@@ -889,13 +898,12 @@ void checker::expect_nothing_left(const token_life& life) const {
     if (by_time && !world_.profile().claims.mutual_exclusion) {
         left = 0;  // clocks run apart by more than was allowed for
     } else if (by_time) {
-        left &= ~life.late_at;
-        for (std::size_t i = 0; i != voters_.size(); ++i) {
-            left &= voters_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
-        }
+        left &= ~(life.late_at | set_back_at());
     }
     if (by_time && life.was_detached) {
         left = 0;  // nobody has told its client of the former ttl, which may have been longer
+    } else if (life.was_detached) {
+        left &= ~set_back_at();  // a key that had ended when it was adopted may be there again
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");

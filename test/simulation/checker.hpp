@@ -226,6 +226,7 @@ private:
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] std::uint64_t given_again() const;
+    [[nodiscard]] std::uint64_t set_back_at() const;
     [[nodiscard]] std::uint64_t quarantined_at(const token_life& life, true_time end) const;
     [[nodiscard]] bool excused(const token_life& life) const;
     [[nodiscard]] bool lasts(const token_life& life, std::size_t server, true_time end) const;

@@ -1668,6 +1668,9 @@ void client::note(const instance::submission& one) {
         });
         if (by != adoptions_.end()) {
             (*by)->life = r.life;
+        } else {
+            checker_.on_not_adopted(*r.life,
+                                    false);  // it was given up in the turn in which it began
         }
     }
     if (tag.purpose() == purpose::acquire) {

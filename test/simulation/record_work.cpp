@@ -150,9 +150,8 @@ record_call::handler record_work::learning(user& u, std::size_t which) {
     };
 }
 
-std::shared_ptr<record_call> record_work::begin(
-    const std::shared_ptr<const runtime::record_spec>& on, const runtime::record_request& request,
-    record_call::handler on_finished) {
+void record_work::begin(const std::shared_ptr<const runtime::record_spec>& on,
+                        const runtime::record_request& request, record_call::handler on_finished) {
     const auto made = std::make_shared<record_call>(client_, on, request, std::move(on_finished));
     client_.record_rules().on_started(*made->life());
     running_.push_back(made);
@@ -165,7 +164,6 @@ std::shared_ptr<record_call> record_work::begin(
             }
         });
     }
-    return made;
 }
 
 void record_work::on_delivered(const record_call& one) {

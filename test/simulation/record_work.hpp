@@ -53,9 +53,8 @@ public:
                true_time end);
 
     /// Begins an operation. Sometimes its caller gives it up.
-    std::shared_ptr<record_call> begin(const std::shared_ptr<const runtime::record_spec>& on,
-                                       const runtime::record_request& request,
-                                       record_call::handler on_finished);
+    void begin(const std::shared_ptr<const runtime::record_spec>& on,
+               const runtime::record_request& request, record_call::handler on_finished);
 
     /// The operation has ended, and its caller hears of it.
     void on_delivered(const record_call& one);

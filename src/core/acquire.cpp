@@ -51,7 +51,9 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
         return {};
     }
     // The deadline has ended it before any instance denied: so the attempt before it says more.
-    const bool is_cut_short = why == acquire_outcome::no_quorum && !votes.unreachable();
+    // An adoption may also find no quorum because some deny and others fail.
+    const bool is_cut_short =
+        why == acquire_outcome::no_quorum && !votes.unreachable() && votes.denied() == 0;
     if (is_cut_short) {
         return fail(last_outcome_.value_or(why));
     }

@@ -38,7 +38,10 @@ void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
     const bool is_attempt = what == purpose::acquire || what == purpose::retake;
     if (e.kind == kind::vote && what == purpose::adopt && e.vote->kind != vote_kind::failed) {
-        keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : belief::no;
+        // One that denies may have granted other values, which the lease does not have.
+        const belief otherwise =
+            settings_->agreement == agreement::same ? belief::maybe : belief::no;
+        keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : otherwise;
     }
     if (e.kind != kind::vote || (!is_attempt && what != purpose::heal)) {
         return;
@@ -250,7 +253,8 @@ lease_step lease::begin_round(purpose what, time_point now) {
     return step;
 }
 
-/// Ends the attempt if the votes that are still out cannot change how.
+/// Ends the attempt if the votes that are still out cannot change how. An instance that has not answered may have the key of a lease
+/// that is being adopted. So that is lost only if so many have answered otherwise that no quorum can have it.
 lease_step lease::decide_attempt(time_point now) {
     if (votes_.won()) {
         if (now >= useful_until()) {  // it would be lost at once
@@ -260,8 +264,9 @@ lease_step lease::decide_attempt(time_point now) {
                         : agree_on_value(now);
     }
     if (votes_.impossible() && !may_meet_record()) {
-        return fail(votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended,
-                    now);
+        const bool is_lost = adopts() && votes_.denied() > spare_of(votes_.instances());
+        const bool is_denied = adopts() ? is_lost : !votes_.unreachable();
+        return fail(is_denied ? acquire_outcome::contended : acquire_outcome::no_quorum, now);
     }
     lease_step step;
     step.until = round_end();

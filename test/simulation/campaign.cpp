@@ -119,6 +119,15 @@ private:
             if (sum.downgrades == 0 || sum.shares == 0 || sum.entries == 0) {
                 result_.missing.push_back("downgrades, shares or entries in " + std::string(name));
             }
+            if (sum.adopted == 0) {
+                result_.missing.push_back("adopted leases in " + std::string(name));
+            }
+            if (sum.several == 0) {
+                result_.missing.push_back("leases with several names in " + std::string(name));
+            }
+            if (sum.records_read == 0 || sum.writes_applied == 0 || sum.writes_refused == 0) {
+                result_.missing.push_back("reads or writes of records in " + std::string(name));
+            }
         }
     }
 

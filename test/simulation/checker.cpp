@@ -49,10 +49,15 @@ void checker::watch(std::size_t server) {
         on_restored(server, token);
         on_granted(server, token);
     };
+    s.on_record = [this](const request& what, const stored_record& before,
+                         const stored_record& after, const std::string& by) {
+        records_.on_executed(*what.record, before, after, by);
+    };
 }
 
-void checker::add(client& owner, const std::string& key, const std::string& token) {
-    const auto [added, is_fresh] = lives_.try_emplace(name_of(token), owner, key, token);
+void checker::add(client& owner, std::vector<std::string> names, const std::string& token) {
+    const auto [added, is_fresh] =
+        lives_.try_emplace(name_of(token), owner, std::move(names), token);
     if (!is_fresh) {
         world_.violation("fresh token", token + " was used before");
         return;
@@ -62,7 +67,71 @@ void checker::add(client& owner, const std::string& key, const std::string& toke
 
 token_life* checker::find(const std::string& token) {
     const auto found = lives_.find(name_of(token));
-    return found == lives_.end() ? nullptr : &found->second;
+    token_life* result = found == lives_.end() ? nullptr : &found->second;
+    while (result != nullptr && result->adopted_as != nullptr) {
+        result = result->adopted_as.get();
+    }
+    return result;
+}
+
+token_life* checker::find(const std::string& token, const client& in,
+                          const runtime::lease_driver* lease) {
+    const auto found = lives_.find(name_of(token));
+    token_life* latest = nullptr;
+    token_life* as_lease =
+        nullptr;  // the latest one, since an earlier lease may have been at the same address
+    for (token_life* one = found == lives_.end() ? nullptr : &found->second; one != nullptr;
+         one = one->adopted_as.get()) {
+        const bool is_there = &one->owner == &in;
+        latest = is_there ? one : latest;
+        as_lease = is_there && one->driver == lease ? one : as_lease;
+    }
+    return lease != nullptr && as_lease != nullptr ? as_lease : latest;
+}
+
+/// Late commands of the former client may still give it keys, so nothing is certain if some are unanswered.
+token_life& checker::adopt(client& by, const std::string& token) {
+    token_life& former = *find(token);
+    if (former.is_adopting && &former.owner == &by && !former.let_go) {
+        return former;  // another attempt
+    }
+    former.adopted_as = std::make_unique<token_life>(by, former.names, token);
+    token_life& next = *former.adopted_as;
+    next.is_adopting = true;
+    next.slots = former.slots;
+    next.was_detached = true;
+    next.outcome_unknown = former.outcome_unknown || former.unanswered != 0;
+    next.was_writers = former.was_writers;
+    next.downgraded = former.downgraded;
+    next.fence = former.fence;
+    next.asked = by.now();
+    next.may_have = (std::uint64_t{1} << voters_.size()) - 1;
+    of_[&by].push_back(&next);
+    return next;
+}
+
+void checker::on_adopted(token_life& life, std::uint64_t fence) {
+    ++world_.tally.adopted;
+    life.is_adopting = false;
+    life.admits_readers = life.was_writers;
+    if (!is_quorum(life.extended_by)) {
+        world_.violation("adopted", describe(life) + " was adopted without a quorum");
+    }
+    const bool is_another = life.is_shared() ? fence < life.fence : fence != life.fence;
+    if (is_another) {
+        world_.violation("adopted", describe(life) + " has another fence");
+    }
+    life.fence = fence;
+}
+
+void checker::on_not_adopted(token_life& life, bool is_lost) {
+    const auto denied = static_cast<std::size_t>(std::popcount(life.denied_by));
+    if (is_lost && denied <= core::spare_of(voters_.size())) {
+        world_.violation("adopted",
+                         describe(life) + " was said to be lost, and a quorum may have it");
+    }
+    world_.tally.not_adopted += is_lost ? 1U : 0U;
+    on_abandoned(life);
 }
 
 void checker::on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag) {
@@ -78,6 +147,9 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
         life.fences_before = fences_[life.key].size();
+    } else if (tag.purpose() == purpose::adopt) {
+        life.extended_by = 0;
+        life.denied_by = 0;
     } else if (tag.purpose() == purpose::extend) {
         life.latest_round = tag.round();
         life.reads_by_latest_round = kinds::is_reader(what.token);
@@ -336,7 +408,16 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                 expect_backed(life, life.valid_until);
             }
             break;
-        case purpose::adopt:  // the users of this world do not adopt
+        case purpose::adopt:
+            if (granted) {
+                life.extended_by |= bit(server);
+                life.downgraded =
+                    life.downgraded || (life.was_writers && is_quorum(life.extended_by));
+            } else if (v.kind == core::vote_kind::denied) {
+                life.denied_by |= bit(server);
+                life.may_have &= life.is_permit() ? ~std::uint64_t{0} : ~bit(server);
+            }
+            break;
         case purpose::remaining:
         case purpose::raise:
         case purpose::retake:
@@ -449,20 +530,24 @@ bool checker::may_be_together(const token_life& a, const token_life& b) const {
     return admits(a, b) && admits(b, a);
 }
 
+/// Where it has a key, be it that of one of its names only.
 std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if (voters_[i]->holds(life.key, life.token)) {
-            result |= bit(i);
-        }
+        const bool is_held = std::ranges::any_of(life.names, [&](const std::string& name) {
+            return voters_[i]->holds(name, life.token);
+        });
+        result |= is_held ? bit(i) : 0;
     }
     return result;
 }
 
-/// An instance has the key as the lease has it.
+/// An instance has the key as the lease has it, or the keys of all its names.
 bool checker::backs(const token_life& life, std::size_t server) const {
     return life.is_permit() ? voters_[server]->slots_of(life.key, life.token) == life.slots
-                            : voters_[server]->holds(life.key, life.token);
+                            : std::ranges::all_of(life.names, [&](const std::string& name) {
+                                  return voters_[server]->holds(name, life.token);
+                              });
 }
 
 std::uint64_t checker::backed_at(const token_life& life) const {
@@ -482,11 +567,26 @@ std::uint64_t checker::given_again() const {
     return result;
 }
 
-/// Where its key was forgotten, and nobody else gets one before `end`.
-std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
+/// Those whose clocks were set back.
+std::uint64_t checker::set_back_at() const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if ((life.forgotten_at & bit(i)) != 0 && voters_[i]->quarantined_until(life.key) >= end) {
+        result |= voters_[i]->set_back() > duration::zero() ? bit(i) : 0;
+    }
+    return result;
+}
+
+/// Where its key was forgotten, and nobody else gets one before `end`. Of several keys the others may be there.
+std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
+    std::uint64_t result = 0;
+    const bool is_several = life.names.size() != 1;
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        const auto is_safe = [&](const std::string& name) {
+            return voters_[i]->quarantined_until(name) >= end ||
+                   (is_several && voters_[i]->holds(name, life.token) &&
+                    voters_[i]->lasts_until(name, life.token) + rounding >= end);
+        };
+        if ((life.forgotten_at & bit(i)) != 0 && std::ranges::all_of(life.names, is_safe)) {
             result |= bit(i);
         }
     }
@@ -502,8 +602,9 @@ bool checker::excused(const token_life& life) const {
 
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return backs(life, server) &&
-           voters_[server]->lasts_until(life.key, life.token) + rounding >= end;
+    return backs(life, server) && std::ranges::all_of(life.names, [&](const std::string& name) {
+               return voters_[server]->lasts_until(name, life.token) + rounding >= end;
+           });
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -530,11 +631,12 @@ void checker::on_validity(token_life& life, core::time_point until) {
     if (is_over && (!life.counts || until > life.valid_until)) {
         world_.violation("over is over", describe(life));
     }
-    auto& rivals = valid_[life.key];
     if (!life.counts) {
         life.counts = true;
         life.valid_since = now;
-        rivals.push_back(&life);
+        for (const std::string& name : life.names) {
+            valid_[name].push_back(&life);
+        }
     }
     life.valid_until = until;
     const duration limit = life.policy->lease.max_hold;
@@ -544,11 +646,12 @@ void checker::on_validity(token_life& life, core::time_point until) {
     if (!counts_now(life)) {
         return;
     }
-    for (token_life* other : rivals) {
-        if (other == &life || !counts_now(*other) || may_be_together(life, *other)) {
-            continue;
+    for (const std::string& name : life.names) {
+        for (const token_life* const other : valid_[name]) {
+            if (other != &life && counts_now(*other) && !may_be_together(life, *other)) {
+                expect_apart(life, *other);
+            }
         }
-        expect_apart(life, *other);
     }
     expect_backed(life, until);
     // And at the very end, if it has not changed again.
@@ -702,7 +805,9 @@ void checker::end_validity(token_life& life) {
         expect_backed(life, life.owner.now());
     }
     life.counts = false;
-    std::erase(valid_[life.key], &life);
+    for (const std::string& name : life.names) {
+        std::erase(valid_[name], &life);
+    }
     const duration limit = life.policy->lease.max_hold;
     if (limit > duration::zero() && !life.lost &&
         life.owner.now() > life.valid_since + limit + 10us && was_awake(life)) {
@@ -793,10 +898,12 @@ void checker::expect_nothing_left(const token_life& life) const {
     if (by_time && !world_.profile().claims.mutual_exclusion) {
         left = 0;  // clocks run apart by more than was allowed for
     } else if (by_time) {
-        left &= ~life.late_at;
-        for (std::size_t i = 0; i != voters_.size(); ++i) {
-            left &= voters_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
-        }
+        left &= ~(life.late_at | set_back_at());
+    }
+    if (by_time && life.was_detached) {
+        left = 0;  // nobody has told its client of the former ttl, which may have been longer
+    } else if (life.was_detached) {
+        left &= ~set_back_at();  // a key that had ended when it was adopted may be there again
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
@@ -825,9 +932,10 @@ void checker::on_restored(std::size_t server, const std::string& token) {
         life.late_at |= bit(server);
     }
     // Somebody else may have come to it meanwhile, for which it is still the excuse.
-    const auto& rivals = valid_[life.key];
-    const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
-        return other != &life && counts_now(*other) && !may_be_together(life, *other);
+    const bool contested = std::ranges::any_of(life.names, [&](const std::string& name) {
+        return std::ranges::any_of(valid_[name], [&](const token_life* other) {
+            return other != &life && counts_now(*other) && !may_be_together(life, *other);
+        });
     });
     const true_time promised = life.owner.clock().when(life.valid_until);
     if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {

@@ -4,6 +4,7 @@
 #define COLOCK_TEST_SIMULATION_CHECKER_HPP
 
 #include "simulation/life.hpp"
+#include "simulation/record_checker.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
@@ -54,9 +55,14 @@ class client;
 ///   included, and there the key lasts to the end of the lease's validity; or the instance has
 ///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
 ///   rests on, and it can be broken long before somebody else happens to come by.
+/// - *all or none*: for a lock with several names an instance backs a lease only with the keys of all of them. No command takes or
+///   prolongs some of its names, and none of its names is left when a token is done with (*undone*).
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
 /// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
+/// - *adopted*: a detached lease is adopted only if a quorum has extended its keys for that, and no instance gives it a key that it has
+///   not. It is lost only if so many instances do not have its key that there can be no quorum. If nobody adopts it, it ends by its ttl
+///   (*gone after the ttl*).
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended, or has granted other slots than this
 ///   instance has.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
@@ -101,7 +107,7 @@ class client;
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
 /// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
 ///   beside it.
-/// - *ttl*: each key that the library has written has a ttl.
+/// - *ttl*: each key that the library has written has a ttl, except records. Their rules are those of `record_checker`.
 /// - *foreign key*: no command changes what a stranger has under a name of ours.
 /// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
 /// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
@@ -112,15 +118,29 @@ class client;
 ///   are free as a waiter wants.
 class checker {
 public:
-    checker(world& w, std::vector<std::unique_ptr<voter>>& voters) : world_(w), voters_(voters) {}
+    checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
+        : world_(w), voters_(voters), records_(w, voters) {}
+
+    /// The rules for records.
+    [[nodiscard]] record_checker& records() { return records_; }
 
     /// Has itself told of what becomes of keys there.
     void watch(std::size_t server);
 
     /// A client begins an attempt with that token.
-    void add(client& owner, const std::string& key, const std::string& token);
-    /// Null if no attempt has had it. A token is the same with the prefix of readers and without.
+    void add(client& owner, std::vector<std::string> names, const std::string& token);
+    /// Null if no attempt has had it. A token is the same with the prefix of readers and without. Of a lease that was adopted, the
+    /// latest life.
     [[nodiscard]] token_life* find(const std::string& token);
+    /// The latest one in that client, or the one that it has as this lease.
+    [[nodiscard]] token_life* find(const std::string& token, const client& in,
+                                   const runtime::lease_driver* lease = nullptr);
+    /// A client tries to go on with a lease that was detached.
+    [[nodiscard]] token_life& adopt(client& by, const std::string& token);
+    /// It has that lease.
+    void on_adopted(token_life& life, std::uint64_t fence);
+    /// It does not have it. `is_lost`: since its keys are gone.
+    void on_not_adopted(token_life& life, bool is_lost);
     /// The client has a new connection there.
     void on_accepting(client& c, std::size_t server);
     void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);
@@ -206,6 +226,7 @@ private:
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] std::uint64_t given_again() const;
+    [[nodiscard]] std::uint64_t set_back_at() const;
     [[nodiscard]] std::uint64_t quarantined_at(const token_life& life, true_time end) const;
     [[nodiscard]] bool excused(const token_life& life) const;
     [[nodiscard]] bool lasts(const token_life& life, std::size_t server, true_time end) const;
@@ -214,6 +235,7 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
+    record_checker records_;
     std::map<std::string, token_life> lives_;               // by token, without prefix
     std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
     std::map<const client*, std::uint64_t> let_go_;         // or lost: how many

@@ -3,6 +3,7 @@
 #include "simulation/client.hpp"
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 
@@ -11,7 +12,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
+#include <variant>
 
 namespace colock::simulation {
 
@@ -44,6 +47,11 @@ std::string text_of(const request& r, const core::vote& v) {
     return test::to_text(v) + (has_slots ? text_of(numbers_of(v)) : std::string());
 }
 
+std::vector<std::string> names_in(const kinds::command& command) {
+    const std::vector<std::string_view> names = names_of(command);
+    return {names.begin(), names.end()};
+}
+
 std::string name_of(purpose what) {
     switch (what) {
         case purpose::acquire:
@@ -69,6 +77,12 @@ std::string name_of(purpose what) {
 }
 
 std::string words(const request& r) {
+    if (r.record != nullptr) {
+        return r.command.step == core::step::read
+                   ? "read " + r.key()
+                   : "write " + r.key() + " from version " + std::to_string(r.command.value) +
+                         ", id " + r.token();
+    }
     if (r.life == nullptr) {
         return r.command.step == core::step::join       ? "join the queue of " + r.key()
                : r.command.step == core::step::leave    ? "leave the queue of " + r.key()
@@ -82,6 +96,9 @@ std::string words(const request& r) {
     }
     if (r.life->is_permit()) {
         name += text_of(numbers_of(r.command));
+    }
+    for (const std::string_view one : r.command.more_keys) {
+        name.append(" and ").append(one);
     }
     return name + ", token " + r.token();
 }
@@ -183,7 +200,8 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
       last_sent_(voters.size()),
-      flows_(voters.size()) {
+      flows_(voters.size()),
+      records_(w, *this) {
     runtime::engine_settings settings;
     settings.drift = w.profile().drift;
     settings.instance_timeout = instance_timeout;
@@ -244,10 +262,12 @@ void client::crash() {
     checker_.on_dead(*this);
     engine_->abandon();
     operations_.clear();
+    adoptions_.clear();
     downgrades_.clear();
     shares_.clear();
     leases_.clear();
     entries_.clear();
+    records_.stop();
     users_.clear();
 }
 
@@ -275,10 +295,10 @@ duration client::longest_wait(const std::string& key) const {
     return result;
 }
 
-const runtime::lock_policy* client::first_wish(const std::string& key) const {
+const runtime::lock_spec* client::first_wish(const std::string& key) const {
     for (const auto& one : operations_) {
         if (!dead_ && one->running() && one->spec().key == key) {
-            return one->spec().policy.get();
+            return &one->spec();
         }
     }
     return nullptr;
@@ -290,6 +310,12 @@ void client::expect_nothing_pending() const {
     }
     for (const auto& one : operations_) {
         world_.violation("liveness", name_ + " still waits for " + one->spec().key);
+    }
+    if (!adoptions_.empty()) {
+        world_.violation("liveness", name_ + " has been told nothing of an adoption");
+    }
+    if (records_.running() != 0) {
+        world_.violation("liveness", name_ + " has been told nothing of a read or a write");
     }
     if (!downgrades_.empty()) {
         world_.violation("liveness", name_ + " has been told nothing of a downgrade");
@@ -364,10 +390,29 @@ spec client::some_spec(const resource& of) {
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
     p.handoff = {random.below(5), random.up_to(100ms)};
+    if (!several_.empty() && random.chance(0.5)) {
+        choose_names(s);
+    }
     if (is_mutex(p)) {
         s.who = some_owner(random);
     }
     return s;
+}
+
+/// Of a lock with several names, in their order.
+void client::choose_names(spec& s) {
+    std::vector<std::string> names{s.key};
+    for (const std::string& one : several_) {
+        if (one != s.key && world_.random.chance(0.6)) {
+            names.push_back(one);
+        }
+    }
+    if (names.size() != 1) {
+        std::ranges::sort(names);
+        s.key = names.front();
+        s.more_names.assign(names.begin() + 1, names.end());
+        s.policy.set_kind(kinds::multi);
+    }
 }
 
 /// Some take the semaphore for one of another limit, or for the lock that they have chosen.
@@ -394,8 +439,11 @@ core::time_point client::some_deadline() {
     }
 }
 
-void client::start(const std::vector<resource>& resources, true_time end) {
+void client::start(const std::vector<resource>& resources, bool takes_several, true_time end) {
     end_ = end;
+    if (takes_several) {
+        std::ranges::transform(resources, std::back_inserter(several_), &resource::key);
+    }
     if (world_.faults().crowd != 0) {
         return;
     }
@@ -527,6 +575,8 @@ std::shared_ptr<const runtime::lock_spec> client::lock_of(const spec& s) {
     lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
     lock->key = s.key;
     lock->key_hash = runtime::hash_of_key(s.key);
+    lock->more_names = s.more_names;
+    lock->more_keys.assign(lock->more_names.begin(), lock->more_names.end());
     lock->is_reentrant = s.who.reenters;
     return lock;
 }
@@ -693,6 +743,12 @@ void client::finish(user& u) {
     if (u.lease.held()) {
         const holding h = u.lease;
         think(u, world_.random.up_to(30ms));
+        if (on_detached && !life_of(h).release_asked_for && world_.random.chance(0.2)) {
+            if (const auto text = detach(h)) {
+                on_detached(*text);
+                return;
+            }
+        }
         if (world_.random.chance(0.05)) {
             abandon(h);
         } else {
@@ -738,7 +794,7 @@ void client::on_loss(const holding& h, std::function<void()> tell) {
 }
 
 token_life& client::life_of(const holding& h) const {
-    return *checker_.find(std::string(h.state->token()));
+    return *checker_.find(std::string(h.state->token()), *this, h.state.get());
 }
 
 client::tracked* client::find_tracked(const holding& h) {
@@ -948,6 +1004,163 @@ void client::abandon(const holding& h) {
     });
 }
 
+namespace {
+
+/// An operation on a lease that detaches it. Its caller looks at once.
+class detaching final : public runtime::handover_operation {
+public:
+    using handover_operation::handed_over;
+    using handover_operation::handover_operation;
+    using handover_operation::result;
+    void deliver() override {}
+};
+
+/// As in src/api/adopt.cpp.
+const kinds::lock_kind& kind_of(const runtime::handover& lease) {
+    for (const kinds::lock_kind* const one :
+         {&kinds::exclusive, &kinds::fenced, &kinds::shared, &kinds::fenced_shared, &kinds::writer,
+          &kinds::fenced_writer, &kinds::multi}) {
+        if (one->traits().name == lease.kind) {
+            return *one;
+        }
+    }
+    const permit_wish wish = wish_of(lease.token);
+    return kinds::semaphore(wish.limit, wish.count);
+}
+
+}  // namespace
+
+std::optional<std::string> client::detach(const holding& h) {
+    using runtime::lease_result;
+    token_life& life = life_of(h);
+    const tracked* const lease = find_tracked(h);
+    const bool is_several = lease != nullptr && lease->holders.size() > 1;
+    const lease_result expected = h.lost()     ? lease_result::ended
+                                  : !h.held()  ? lease_result::not_held
+                                  : is_several ? lease_result::shared_by_others
+                                               : lease_result::done;
+    const auto made = std::make_shared<detaching>(h.state, h.holder);
+    if (world_.tracing()) {
+        world_.tell(name_, "detaches " + life.key + ", token " + life.token);
+    }
+    enter([&] {
+        made->start(made);
+        if (made->running() || made->result() != expected) {
+            world_.violation("operation",
+                             name_ + " was told of a wrong end of a detach of " + life.key);
+        }
+        if (expected == lease_result::done) {
+            leaves_others(h);
+            checker_.on_abandoned(life);
+        }
+    });
+    if (made->running() || made->result() != lease_result::done) {
+        return std::nullopt;
+    }
+    return runtime::to_text(made->handed_over());
+}
+
+spec client::spec_for(const runtime::handover& lease) {
+    spec result = some_spec({lease.keys.front(), 0});
+    result.who = {};
+    result.more_names.assign(lease.keys.begin() + 1, lease.keys.end());
+    result.key = lease.keys.front();
+    result.policy.set_kind(kind_of(lease));
+    return result;
+}
+
+std::shared_ptr<adopting> client::adopt(const std::string& text, const std::optional<spec>& as,
+                                        adopting::handler on_finished) {
+    const auto parsed = runtime::parse_handover(text);
+    const auto* const lease = std::get_if<runtime::handover>(&parsed);
+    if (lease == nullptr) {
+        world_.violation("adopted", "no lease is in " + text);
+        return nullptr;
+    }
+    if (world_.tracing()) {
+        world_.tell(name_, "adopts " + text);
+    }
+    const auto made = std::make_shared<adopting>(*this, lock_of(as ? *as : spec_for(*lease)),
+                                                 std::make_shared<runtime::handover>(*lease),
+                                                 std::move(on_finished));
+    adoptions_.push_back(made);
+    enter([&] { made->start(made); });
+    return made;
+}
+
+void client::take_over(const std::string& text, const std::function<void()>& tell) {
+    run_or_defer([this, text, tell] {
+        if (engine_->closing()) {
+            tell();
+            return;
+        }
+        const auto made = adopt(text, std::nullopt, [this, tell](const holding& h, bool is_lost) {
+            if (h.state == nullptr) {
+                if (!is_lost) {
+                    tell();
+                }
+                return;
+            }
+            hold_share(h, world_.random.up_to(200ms));
+            if (world_.random.chance(0.2)) {
+                post(world_.now() + world_.random.up_to(50ms), [this, h] {
+                    if (!h.held() || life_of(h).release_asked_for) {
+                        return;
+                    }
+                    if (const auto again = detach(h)) {
+                        on_detached(*again);
+                    }
+                });
+            }
+        });
+        if (world_.goes_wrong(world_.faults().cancellations)) {
+            post(world_.now() + world_.random.up_to(5ms), [this, made] {
+                if (made->running()) {
+                    enter([&] { made->cancel(); });
+                }
+            });
+        }
+    });
+}
+
+void adopting::deliver() {
+    client_.on_delivered(*this);
+}
+
+void client::on_delivered(adopting& o) {
+    const auto found = std::ranges::find(adoptions_, &o, [](const auto& one) { return one.get(); });
+    const auto last = *found;
+    if (!o.ended) {
+        look_at(o);
+    }
+    adoptions_.erase(found);
+    o.tell(o.granted() ? holding{o.current(), o.holder_number()} : holding{},
+           o.result() == core::acquire_outcome::lease_lost);
+}
+
+void client::look_at(adopting& o) {
+    o.ended = true;
+    if (o.granted() && o.life == nullptr) {
+        world_.violation("adopted", name_ + " holds what no instance was asked for");
+    }
+    if (o.life == nullptr) {
+        return;
+    }
+    if (!o.granted()) {
+        checker_.on_not_adopted(*o.life, o.result() == core::acquire_outcome::lease_lost);
+        return;
+    }
+    token_life& life = *o.life;
+    life.policy = o.lock()->policy;
+    life.driver = o.current().get();
+    life.granted = now();
+    if (world_.tracing()) {
+        world_.tell(name_, "goes on with " + life.key + ", token " + life.token);
+    }
+    checker_.on_adopted(life, o.fence_number());
+    leases_.push_back({o.current(), &life, {o.holder_number()}, {}});
+}
+
 // --- What the engine does, and what comes of it -----------------------------------------------------
 
 /// All that happens in the engine begins here.
@@ -962,6 +1175,10 @@ void client::enter(const Function& what) {
     }
 }
 
+void client::act(const world::step& what) {
+    enter(what);
+}
+
 /// What the users could see by now.
 void client::look() {
     look_at_downgrades();
@@ -969,6 +1186,11 @@ void client::look() {
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // while there is one
         expect_attempts(*one);
+        if (!one->running() && !one->ended) {
+            look_at(*one);
+        }
+    }
+    for (const auto& one : adoptions_) {
         if (!one->running() && !one->ended) {
             look_at(*one);
         }
@@ -985,6 +1207,7 @@ void client::look() {
     expect_counted();
     expect_readers_begin();
     expect_owners_entered();
+    records_.expect_in_time();
     count_renewals();
     if (!engine_->closed()) {
         checker_.expect_undone(*this, engine_->parts().counts.releasing);
@@ -1095,7 +1318,9 @@ void client::look_at(acquiring& o) {
     add_entry(got, spec_of(o));
     if (checker_.find(o.token()) == nullptr) {
         world_.violation("backed validity", name_ + " holds what no instance was asked for");
-        checker_.add(*this, o.spec().key, o.token());
+        std::vector<std::string> names{o.spec().key};
+        names.insert(names.end(), o.spec().more_names.begin(), o.spec().more_names.end());
+        checker_.add(*this, std::move(names), o.token());
     }
     token_life& life = *checker_.find(o.token());
     if (known != nullptr) {
@@ -1108,7 +1333,8 @@ void client::look_at(acquiring& o) {
         } else {
             take_over(*known, o);
         }
-        if (life.policy->lease != o.spec().policy->lease ||
+        if (known->state->shared_spec()->more_names != o.spec().more_names ||
+            life.policy->lease != o.spec().policy->lease ||
             &o.spec().policy->kind() !=
                 &(life.was_writers ? readers_kind(*life.policy) : life.policy->kind())) {
             world_.violation("hand-off", name_ + " has handed off " + o.spec().key +
@@ -1117,7 +1343,9 @@ void client::look_at(acquiring& o) {
         return;
     }
     life.policy = o.spec().policy;
+    life.driver = o.current().get();
     life.granted = now();
+    world_.tally.several += life.names.size() != 1 ? 1U : 0U;
     if (life.is_permit()) {
         checker_.on_permits(life);
         ++world_.tally.permits;
@@ -1163,7 +1391,7 @@ void client::enter_again(tracked& lease, const holding& h, const spec& by) {
 }
 
 spec client::spec_of(const acquiring& o) {
-    return {o.spec().key, *o.spec().policy, o.acts_for()};
+    return {o.spec().key, *o.spec().policy, o.acts_for(), o.spec().more_names};
 }
 
 void client::add_entry(const holding& h, const spec& of) {
@@ -1419,16 +1647,32 @@ void client::count_renewals() {
 /// Of a command that is seen for the first time.
 void client::note(const instance::submission& one) {
     request& r = requests_.emplace_back(one);
+    if (core::is_of_record(one.command.step)) {
+        note_record(r);
+        return;
+    }
     if (one.command.token.empty()) {
         return;  // of the remote queue
     }
     const core::lease_tag tag = core::lease_tag::from(one.tag);
     if (tag.purpose() == purpose::acquire) {
         ++world_.tally.attempts;
-        checker_.add(*this, r.key(), r.token());
+        checker_.add(*this, names_in(r.command), r.token());
     }
     world_.tally.raises += tag.purpose() == purpose::raise ? 1U : 0U;
-    r.life = checker_.find(r.token());
+    r.life = tag.purpose() == purpose::adopt ? &checker_.adopt(*this, r.token())
+                                             : checker_.find(r.token(), *this);
+    if (tag.purpose() == purpose::adopt) {
+        const auto by = std::ranges::find_if(adoptions_, [&](const auto& o) {
+            return o->current() != nullptr && o->current()->token() == one.command.token;
+        });
+        if (by != adoptions_.end()) {
+            (*by)->life = r.life;
+        } else {
+            checker_.on_not_adopted(*r.life,
+                                    false);  // it was given up in the turn in which it began
+        }
+    }
     if (tag.purpose() == purpose::acquire) {
         const auto by = std::ranges::find_if(operations_, [&](const auto& o) {
             return o->current() != nullptr && o->current()->token() == one.command.token;
@@ -1453,6 +1697,13 @@ void client::note(const instance::submission& one) {
         const bool to_all = one.targets == core::instance_set::all();
         world_.tell(name_,
                     "sends " + words(r) + " to " + (to_all ? "all" : test::to_text(one.targets)));
+    }
+}
+
+void client::note_record(request& r) {
+    r.record = dynamic_cast<const record_call&>(*r.receiver).life();
+    if (world_.tracing()) {
+        world_.tell(name_, "sends " + words(r));
     }
 }
 
@@ -1505,7 +1756,9 @@ void client::expect_in_order(const acquiring& sent) {
 }
 
 request client::unsent(std::size_t instance, request r) {
-    flows_[instance].on_answer(r.sent, false, now());
+    if (r.sent != core::never) {
+        flows_[instance].on_answer(r.sent, false, now());
+    }
     r.sent = core::never;
     return r;
 }
@@ -1529,6 +1782,9 @@ bool client::send_on(std::size_t instance, connection& way, request r,
                why == core::failure::quarantined ? core::vote::quarantined(way.quarantined_until())
                                                  : core::vote::failed(why));
         return false;
+    }
+    if (r.record != nullptr) {
+        checker_.records().on_sent(*r.record);
     }
     if (r.life != nullptr && !again) {
         checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
@@ -1570,6 +1826,10 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
     }
+    if (r.groups) {  // the names of the other slots may be dealt with yet
+        post(world_.now(), [this, instance, r, v] { routes_[instance]->on_answer(r, v); });
+        return;
+    }
     const bool has_key = r.is_partly_done && !core::outcome_unknown(why);  // as in `redis::cluster`
     on_answer(instance, r, has_key ? core::vote::failed(core::failure::unclear_error) : v);
 }
@@ -1590,6 +1850,11 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         } else {
             behind_[r.key()].insert(r.command.ticket);
         }
+    }
+    if (r.record != nullptr &&
+        (v.kind == core::vote_kind::granted ||
+         (v.kind == core::vote_kind::denied && v.key == core::key_state::foreign))) {
+        r.record->is_told = true;
     }
     if (r.life != nullptr) {
         token_life& life = *r.life;

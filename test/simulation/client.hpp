@@ -6,6 +6,7 @@
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
 #include "simulation/life.hpp"
+#include "simulation/record_work.hpp"
 #include "simulation/route.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
@@ -15,6 +16,7 @@
 #include "kinds/exclusive/exclusive.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/handover.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
@@ -42,6 +44,7 @@ struct spec {
     runtime::lock_policy policy{kinds::exclusive};
     /// Who acquires it; see `runtime::ownership`.
     runtime::ownership who{};
+    std::vector<std::string> more_names{};  ///< of a lock with several names: the others
 };
 
 /// A name that users take locks on: of a semaphore of that limit mostly, or 0.
@@ -111,6 +114,41 @@ private:
     std::string token_;
 };
 
+/// An acquire that goes on with a lease which was detached, and its caller.
+class adopting final : public runtime::acquire_operation {
+public:
+    /// Called when its caller hears how it ended. If the lease is neither granted nor lost, it may be adopted again.
+    using handler = std::function<void(const holding& granted, bool is_lost)>;
+
+    adopting(client& by, std::shared_ptr<const runtime::lock_spec> spec,
+             std::shared_ptr<const runtime::handover> lease, handler on_finished)
+        : acquire_operation(std::move(spec), std::move(lease)),
+          tell(std::move(on_finished)),
+          client_(by) {}
+
+    void deliver() override;
+
+    using acquire_operation::result;
+    [[nodiscard]] bool granted() const noexcept {
+        return !running() && result() == core::acquire_outcome::granted;
+    }
+    [[nodiscard]] const std::shared_ptr<runtime::lease_driver>& current() const noexcept {
+        return current_lease();
+    }
+    [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
+    [[nodiscard]] std::uint32_t holder_number() const noexcept { return holder(); }
+    [[nodiscard]] const std::shared_ptr<const runtime::lock_spec>& lock() const noexcept {
+        return acquire_operation::spec();
+    }
+
+    token_life* life = nullptr;  ///< once something was sent
+    bool ended = false;          ///< and that was seen
+    const handler tell;
+
+private:
+    client& client_;
+};
+
 /// A downgrade, and its caller.
 class downgrading final : public runtime::downgrade_operation {
 public:
@@ -164,10 +202,16 @@ public:
     client& operator=(const client&) = delete;
     ~client();
 
-    /// Lets its users take locks until `end`.
-    void start(const std::vector<resource>& resources, true_time end);
+    /// Lets its users take locks until `end`. If `takes_several`, some take several of them at once.
+    void start(const std::vector<resource>& resources, bool takes_several, true_time end);
     /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
     void start_crowd(std::size_t size);
+
+    /// Lets more users work on records until `end`.
+    void start_records(const std::vector<std::string>& records,
+                       const std::vector<std::string>& locks, true_time end) {
+        records_.start(records, locks, end);
+    }
 
     // The same for a scenario, which says itself what its users do.
 
@@ -183,6 +227,15 @@ public:
     void let_go(const holding& h);
     /// Of a lease that is held: the same, but its keys are left to their ttl.
     void abandon(const holding& h);
+    /// The same, and another client may go on with it. Gives what that needs; nothing if it has other holders.
+    std::optional<std::string> detach(const holding& h);
+    /// Goes on with a lease that was detached, as a lease of that lock. Without one, with some options.
+    std::shared_ptr<adopting> adopt(const std::string& text, const std::optional<spec>& as,
+                                    adopting::handler on_finished);
+    /// The same, and a user holds it for a while. `tell` is called if another client may adopt it.
+    void take_over(const std::string& text, const std::function<void()>& tell);
+    /// Told of what a lease needs that was detached.
+    std::function<void(const std::string& text)> on_detached;
     void when_sent(const holding& released, std::function<void()> then);
     void on_loss(const holding& h, std::function<void()> tell);
     void extend(const holding& h, duration ttl);
@@ -197,6 +250,16 @@ public:
     void crash();
     void close();
     [[nodiscard]] route& to(std::size_t instance) { return *routes_[instance]; }
+
+    // For its work on records.
+
+    [[nodiscard]] record_work& records() { return records_; }
+    [[nodiscard]] record_checker& record_rules() { return checker_.records(); }
+    [[nodiscard]] std::shared_ptr<runtime::client_context> owner() {
+        return {engine_, &engine_->parts()};
+    }
+    /// Does something in the engine.
+    void act(const world::step& what);
 
     // For its routes.
 
@@ -228,12 +291,13 @@ public:
     /// For how long the oldest of those has waited that want the key; not while the client stood still.
     [[nodiscard]] duration longest_wait(const std::string& key) const;
     /// What the first of those wants; null if nobody does.
-    [[nodiscard]] const runtime::lock_policy* first_wish(const std::string& key) const;
+    [[nodiscard]] const runtime::lock_spec* first_wish(const std::string& key) const;
     void expect_nothing_pending() const;
 
     // For its operations.
 
     void on_delivered(acquiring& o, const acquiring::handler& tell, const holding& granted);
+    void on_delivered(adopting& o);
 
 private:
     static constexpr duration instance_timeout = 50ms;
@@ -296,6 +360,7 @@ private:
     void clean_up(user& u, const holding& h);
     void finish(user& u);
     [[nodiscard]] spec some_spec(const resource& of);
+    void choose_names(spec& s);
     void choose_permits(runtime::lock_policy& p, std::uint32_t limit);
     [[nodiscard]] core::time_point some_deadline();
     [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
@@ -305,6 +370,8 @@ private:
     void enter(const Function& what);
     void look();
     void look_at(acquiring& o);
+    void look_at(adopting& o);
+    [[nodiscard]] spec spec_for(const runtime::handover& lease);
     void expect_in_time(acquiring& o);
     void expect_contention(const acquiring& o);
     void expect_mismatch(const acquiring& o) const;
@@ -338,6 +405,7 @@ private:
     void count_renewals();
     void send(std::size_t instance, const instance::batch& commands);
     void note(const instance::submission& one);
+    void note_record(request& r);
 
     world& world_;
     checker& checker_;
@@ -350,12 +418,15 @@ private:
     std::shared_ptr<runtime::engine> engine_;
     std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;
+    std::vector<std::string> several_;  // names of which locks may have more than one; mostly none
     std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
+    std::vector<std::shared_ptr<adopting>> adoptions_;
     std::vector<std::shared_ptr<downgrading>>
         downgrades_;                                // whose callers have not heard of the end
     std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted
     std::vector<tracked> leases_;
-    std::vector<entry> entries_;                        // of owners
+    std::vector<entry> entries_;  // of owners
+    record_work records_;
     std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
     /// By key: its tickets in the remote queue that have another client in front.
     std::map<std::string, std::set<std::uint64_t>> behind_;

@@ -208,15 +208,15 @@ void connection::execute(wire& w, const message& m) {
     last_executed_ = std::max(last_executed_, m.commands.back().what.order);
     const fault_model& f = world_.faults();
     if (voter_.kind().kind == topology::cluster) {
-        const std::size_t owner = voter_.owner_of(server_.slot_of(first.key()));
+        const std::size_t owner = voter_.owner_of(server_.slot_of(first.command.key));
         const bool is_asked =
-            m.form == script_form::asking && voter_.is_importing(node_, first.key());
+            m.form == script_form::asking && voter_.is_importing(node_, first.command.key);
         if (owner != node_ && !is_asked) {
             world_.count(fault::moved);
             outcome moved;
             moved.elsewhere = instance::redis::redirection{
                 instance::redis::redirection::kind_type::moved,
-                instance::redis::key_slot(first.key()), "node", std::to_string(owner)};
+                instance::redis::key_slot(first.command.key), "node", std::to_string(owner)};
             if (!w.broken) {
                 answer(w, m, 0, std::move(moved));
             }
@@ -241,9 +241,10 @@ void connection::execute(wire& w, const message& m) {
     if (w.broken) {
         return;
     }
-    const bool waits = voter_.kind().replicas_acked != 0 &&
-                       first.command.step == core::step::acquire &&
-                       outcomes.front().vote.kind == core::vote_kind::granted;
+    const bool waits =
+        voter_.kind().replicas_acked != 0 &&
+        (first.command.step == core::step::acquire || first.command.step == core::step::write) &&
+        outcomes.front().vote.kind == core::vote_kind::granted;
     if (waits) {
         w.unreplicated = message{{}, {}, m.commands, m.form, outcomes.front(), {}};
         wait_for_replicas(w, server_.written(), world_.now() + replicas_timeout);

@@ -15,16 +15,29 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::simulation {
 
 class client;
 
+}  // namespace colock::simulation
+
+namespace colock::runtime {
+class lease_driver;
+}
+
+namespace colock::simulation {
+
 /// What the checkers know of a token, by the commands that carry it, their votes, and what the client's users can see.
 /// Instances are bits.
 struct token_life {
-    token_life(client& o, std::string k, std::string t)
-        : owner(o), key(std::move(k)), token(std::move(t)), wish(wish_of(token)) {}
+    token_life(client& o, std::vector<std::string> all, std::string t)
+        : owner(o),
+          key(all.front()),
+          names(std::move(all)),
+          token(std::move(t)),
+          wish(wish_of(token)) {}
 
     [[nodiscard]] bool is_permit() const { return wish.limit != 0; }
 
@@ -32,9 +45,10 @@ struct token_life {
     [[nodiscard]] bool is_shared() const { return kinds::is_reader(token); }
 
     client& owner;
-    std::string key;
-    std::string token;  // with the prefix of readers once that was asked
-    permit_wish wish;   // of a semaphore's lease
+    std::string key;                 // the first of its names
+    std::vector<std::string> names;  // of a lock with several names more than one
+    std::string token;               // with the prefix of readers once that was asked
+    permit_wish wish;                // of a semaphore's lease
     /// Of the lock, once the lease was handed out.
     std::shared_ptr<const runtime::lock_policy> policy{};
 
@@ -101,6 +115,13 @@ struct token_life {
     std::uint64_t of_another_kind_at = 0;
     std::uint64_t of_another_limit_at = 0;
     core::time_point mismatch_told{};  // when the latest of them has
+
+    // Of a lease that another client, or this one, has detached:
+
+    bool was_detached = false;                      // by the client that had it before
+    bool is_adopting = false;                       // it is not granted yet
+    const runtime::lease_driver* driver = nullptr;  // once it is granted
+    std::unique_ptr<token_life> adopted_as{};       // what the next client knows of it
 
     std::uint64_t fence = 0;        // of the latest holder
     std::size_t fences_before = 0;  // how many were handed out before it was asked for

@@ -97,11 +97,17 @@ void print(std::ostream& out, const campaign_result& r) {
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
+        << "several names " << r.sum.several << " leases\n"
         << "semaphores    " << r.sum.permits << " leases, further rounds for one number "
         << r.sum.retakes << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
         << " found no quorum; shared by a holder " << r.sum.shares << "; entered again by an owner "
         << r.sum.entries << '\n'
+        << "adopted       " << r.sum.adopted << " leases, and of " << r.sum.not_adopted
+        << " the keys were gone\n"
+        << "records       " << r.sum.records_read << " reads; writes applied "
+        << r.sum.writes_applied << ", refused " << r.sum.writes_refused << ", unknown "
+        << r.sum.writes_unknown << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -149,6 +155,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"renewals", r.sum.renewals},
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
+            {"several_names", r.sum.several},
             {"permits", r.sum.permits},
             {"retakes", r.sum.retakes},
             {"handoffs", r.sum.handoffs},
@@ -157,6 +164,12 @@ nlohmann::json to_json(const campaign_result& r) {
             {"downgrades_without_quorum", r.sum.downgrades_without_quorum},
             {"shares", r.sum.shares},
             {"entries", r.sum.entries},
+            {"adopted", r.sum.adopted},
+            {"not_adopted", r.sum.not_adopted},
+            {"records_read", r.sum.records_read},
+            {"writes_applied", r.sum.writes_applied},
+            {"writes_refused", r.sum.writes_refused},
+            {"writes_unknown", r.sum.writes_unknown},
             {"excused", r.sum.excused},
             {"faults", faults},
             {"not_injected", r.missing},

@@ -1607,3 +1607,223 @@ colock_mutant(
     FIND [[return code == "READONLY" || code == "MASTERDOWN";]]
     WITH [[return !@MUTANT@ && (code == "READONLY" || code == "MASTERDOWN");]]
 )
+
+# --- Records ----------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME record_begins_with_version_1
+    WHAT "a record that was erased begins with version 1 again"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[record.has_value and record.version + step or 1]]
+)
+colock_mutant(
+    NAME record_version_by_clock_only
+    WHAT "a version is the time, though the record may have a larger one"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[time[1] * 2 ^ 20 + time[2] ]]
+)
+colock_mutant(
+    NAME record_version_by_counter_only
+    WHAT "a version is the next number, though a later one may be lost"
+    FILE src/kinds/versioned/write.lua
+    FIND [[math.max(record.version + step, time[1] * 2 ^ 20 + time[2])]]
+    WITH [[record.version + step]]
+)
+colock_mutant(
+    NAME write_with_a_new_id
+    WHAT "each copy of a write has an id of its own"
+    FILE src/runtime/operations/record_operation.cpp
+    FIND [[    command.token = {id_.data(), id_.size()};]]
+    WITH [[    if (@MUTANT@) {
+        id_ = draw_id(loop_.world);
+    }
+    command.token = {id_.data(), id_.size()};]]
+)
+colock_mutant(
+    NAME write_history_not_kept
+    WHAT "a record remembers only its last write"
+    FILE src/kinds/versioned/write.lua
+    FIND [[kept = kept .. ' ' .. id]]
+    WITH [[kept = ' ' .. id]]
+)
+colock_mutant(
+    NAME write_refused_where_unknown
+    WHAT "a record refuses a write of which it has forgotten whether it was carried out"
+    FILE src/kinds/versioned/write.lua
+    FIND [[is_certain and 'r ' or 'u ']]
+    WITH [['r ']]
+)
+colock_mutant(
+    NAME write_compares_values
+    WHAT "a write whose value is there already is applied, whatever the version"
+    FILE src/kinds/versioned/write.lua
+    FIND [[if expected ~= record.version then]]
+    WITH [[if expected ~= record.version and redis.call('hget', key, 'd') == value then
+    return record.version
+end
+if expected ~= record.version then]]
+)
+colock_mutant(
+    NAME write_sent_after_refusal
+    WHAT "a write that was refused is sent again"
+    FILE src/core/write.cpp
+    FIND [[    if (v.key == key_state::foreign) {]]
+    WITH [[    if (v.key == key_state::foreign && @MUTANT@ && now < deadline_) {
+        return pause(++failures_, now);
+    }
+    if (v.key == key_state::foreign) {]]
+)
+colock_mutant(
+    NAME write_forgets_lost_answers
+    WHAT "a write whose answer was lost counts as not carried out"
+    FILE src/core/write.cpp
+    FIND [[is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason));]]
+    WITH [[is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason) && !@MUTANT@);]]
+)
+colock_mutant(
+    NAME record_without_tombstone
+    WHAT "the key of a record ends with its value"
+    FILE src/kinds/versioned/write.lua
+    FIND [[ttl ~= 0 and ttl + week]]
+    WITH [[ttl ~= 0 and ttl]]
+)
+
+# --- Several names ----------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME multi_takes_the_free_names
+    WHAT "an acquire of several names takes those that are free"
+    FILE src/kinds/multi/take_all.lua
+    FIND [[        return denied_at(i, held_by_another(key, value))]]
+    WITH [[        for _, free in ipairs(KEYS) do
+            redis.call('set', free, token, 'nx', 'px', ttl)
+        end
+        return denied_at(i, held_by_another(key, value))]]
+)
+colock_mutant(
+    NAME multi_extended_by_any_name
+    WHAT "a renewal is granted if the token has any of its names"
+    FILE src/kinds/multi/extend_all.lua
+    FIND [[local all = true
+for _, key in ipairs(KEYS) do
+    all = all and redis]]
+    WITH [[local all = false
+for _, key in ipairs(KEYS) do
+    all = all or redis]]
+)
+colock_mutant(
+    NAME multi_extends_the_first_name
+    WHAT "a renewal prolongs only the first name"
+    FILE src/kinds/multi/extend_all.lua
+    FIND [[if redis.call('pttl', key) < ttl then]]
+    WITH [[if key == KEYS[1] and redis.call('pttl', key) < ttl then]]
+)
+colock_mutant(
+    NAME multi_heals_over_others
+    WHAT "a heal of several names takes those that others have"
+    FILE src/kinds/multi/take_all.lua
+    FIND [[if value ~= false and not (heals and value == token) then]]
+    WITH [[if value ~= false and not heals then]]
+)
+colock_mutant(
+    NAME multi_undo_stops_at_an_error
+    WHAT "the names in the next slots are not released after an error"
+    FILE src/instance/redis/slot_groups.cpp
+    FIND [[            return true;
+        case core::step::remaining:]]
+    WITH [[            return !@MUTANT@ || vote.kind != vote_kind::failed;
+        case core::step::remaining:]]
+)
+colock_mutant(
+    NAME multi_release_stops_at_another
+    WHAT "a release stops at the first name that another token has"
+    FILE src/kinds/multi/release_all.lua
+    FIND [[            answer = '-'
+]]
+    WITH [[            answer = '-'
+            break
+]]
+)
+colock_mutant(
+    NAME multi_partial_is_no
+    WHAT "an instance that has denied the rest of the names counts as one without any"
+    FILE src/core/lease.cpp
+    FIND [[v.kind == vote_kind::denied && v.key == key_state::partial]]
+    WITH [[v.kind == vote_kind::denied && v.key == key_state::partial && !@MUTANT@]]
+)
+colock_mutant(
+    NAME multi_partial_is_granted
+    WHAT "an instance that has granted the names of one slot counts as one with all"
+    FILE src/instance/redis/slot_groups.cpp
+    FIND [[    if (has_granted_ && failed.kind == vote_kind::failed && is_known) {]]
+    WITH [[    if (has_granted_ && failed.kind == vote_kind::denied && @MUTANT@) {
+        result_ = vote::granted();
+    } else if (has_granted_ && failed.kind == vote_kind::failed && is_known) {]]
+)
+colock_mutant(
+    NAME multi_hears_of_one_name
+    WHAT "a waiter for several names is not told of changes of the others"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[        client_.members.at_more_keys.emplace(key, this);]]
+    WITH [[        if (!@MUTANT@) {
+            client_.members.at_more_keys.emplace(key, this);
+        }]]
+)
+colock_mutant(
+    NAME multi_looks_at_one_name
+    WHAT "a waiter for several names is told only how long the first is held"
+    FILE src/kinds/multi/obstacle_all.lua
+    FIND [[    local value = look('get', key)
+    if value ~= false then]]
+    WITH [[    local value = look('get', key)
+    if value ~= false and i == 1 then]]
+)
+
+# --- Leases that are handed over --------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME adopted_without_an_extend
+    WHAT "a detached lease is held at once, without a look at its keys"
+    FILE src/core/lease.cpp
+    FIND [[        open_ = {};  // an extend makes no key]]
+    WITH [[        if (@MUTANT@) {
+            return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
+        }
+        open_ = {};  // an extend makes no key]]
+)
+colock_mutant(
+    NAME adopted_by_an_acquire
+    WHAT "an adoption takes keys that are gone"
+    FILE src/core/lease.cpp
+    FIND [[        case purpose::retake:
+            return step::acquire;
+        case purpose::adopt:]]
+    WITH [[        case purpose::retake:
+            return step::acquire;
+        case purpose::adopt:
+            return @MUTANT@ ? step::acquire : step::extend;]]
+)
+colock_mutant(
+    NAME adopted_lease_lost_too_soon
+    WHAT "an adoption gives up if some instances deny and others are silent"
+    FILE src/core/lease.cpp
+    FIND [[const bool is_denied = adopts() ? is_lost]]
+    WITH [[const bool is_denied = adopts() && !@MUTANT@ ? is_lost]]
+)
+colock_mutant(
+    NAME detached_lease_is_renewed
+    WHAT "the client that has detached a lease goes on renewing it"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[    drive(event::just(event::kind_type::abandon), client_.turn.now());
+}
+
+void lease_driver::release(]]
+    WITH [[    if (!@MUTANT@) {
+        drive(event::just(event::kind_type::abandon), client_.turn.now());
+    }
+}
+
+void lease_driver::release(]]
+)

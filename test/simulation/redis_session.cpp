@@ -52,6 +52,9 @@ struct prototype {
 
 bool probed_server::forbids(const kinds::command& command) const {
     const kinds::kind_traits& kind = command.kind->traits();
+    if (core::is_of_record(command.step)) {
+        return facts.refused_to_records != nullptr;
+    }
     if (!core::takes_key(command)) {
         return false;
     }

@@ -210,7 +210,14 @@ public:
     }
 
     void send(const request& r) override {
-        if (is_on_detour(r.command.key) || is_elsewhere(r)) {
+        if (redis::spans_slots(r.command)) {
+            request divided = r;
+            divided.names = std::make_shared<std::vector<std::string_view>>();
+            divided.rest = redis::divide_by_slot(r.command, *divided.names);
+            divided.groups.emplace();
+            take_next(divided);
+            wait(divided, world_.now());
+        } else if (is_on_detour(r.command.key) || is_elsewhere(r)) {
             wait(r, world_.now());
         } else {
             send_to_owner(r);
@@ -219,7 +226,9 @@ public:
 
     void on_answer(const request& r, const core::vote& v) override {
         arrived(r);
-        if (!r.rest.empty() && v.kind == core::vote_kind::granted) {
+        if (r.groups) {
+            client_.run_or_defer([this, r, v] { on_group(r, v); });
+        } else if (!r.rest.empty() && v.kind == core::vote_kind::granted) {
             client_.run_or_defer([this, r] {
                 request next = client_.unsent(index_, r);
                 take_next(next);
@@ -293,6 +302,38 @@ private:
     static void take_next(request& r) {
         r.command = r.rest.front();
         r.rest.erase(r.rest.begin());
+        r.is_divided = r.is_divided && !r.groups;
+    }
+
+    /// What is left of it will not be executed.
+    void give_up(request r) {
+        const core::vote failed = core::vote::failed(core::failure::server_error);
+        if (r.groups) {
+            r.groups->end(failed);
+            const core::vote result = r.groups->result();
+            r.groups.reset();
+            route::on_answer(r, result);
+        } else {
+            client_.refuse(index_, r, failed);
+        }
+    }
+
+    /// The vote on the names of a slot.
+    void on_group(request r, const core::vote& v) {
+        const bool goes_on = r.groups->add(r.command.step, v);
+        if (r.rest.empty() || !goes_on) {
+            const core::vote result = r.groups->result();
+            r.groups.reset();
+            r.is_partly_done = false;
+            route::on_answer(r, result);
+            return;
+        }
+        world_.count(fault::divided);
+        request next = client_.unsent(index_, std::move(r));
+        take_next(next);
+        next.is_partly_done = true;
+        next.asks.reset();
+        wait(next, world_.now());
     }
 
     void send_to_owner(const request& r) {
@@ -301,7 +342,7 @@ private:
                            core::vote::quarantined(doubted_ ? core::never : barred_until_));
             return;
         }
-        const std::size_t node = r.asks ? *r.asks : map_[voter_.slot_of(r.key())];
+        const std::size_t node = r.asks ? *r.asks : map_[voter_.slot_of(r.command.key)];
         const auto form = r.asks ? std::optional(script_form::asking) : std::nullopt;
         if (client_.send_on(index_, node_at(node), r, form)) {
             sent_.push_back({r.receiver, r.tag, node});
@@ -319,7 +360,7 @@ private:
 
     /// Another node than the one that it is for has yet to answer an earlier command for this token.
     [[nodiscard]] bool is_elsewhere(const request& r) const {
-        const std::size_t owner = map_[voter_.slot_of(r.key())];
+        const std::size_t owner = map_[voter_.slot_of(r.command.key)];
         return r.hops == 0 && !r.is_divided &&
                std::any_of(sent_.begin(), sent_.end(), [&](const sent& one) {
                    return one.receiver == r.receiver && one.node != owner;
@@ -338,7 +379,7 @@ private:
     }
 
     connection& owner_of(const request& r) {
-        return node_at(r.asks ? *r.asks : map_[voter_.slot_of(r.key())]);
+        return node_at(r.asks ? *r.asks : map_[voter_.slot_of(r.command.key)]);
     }
 
     void follow(request r, const redis::redirection& to) {
@@ -355,8 +396,12 @@ private:
             is_put_off = ++r.hops > 2;
         } else if (to.kind == kind::again) {
             if (!std::exchange(r.is_divided, true)) {
-                r.rest = r.command.kind->apart(r.command);
-                is_put_off = r.rest.empty();
+                const std::vector<kinds::command> parts = r.command.kind->apart(r.command);
+                is_put_off = parts.empty();
+                r.rest.insert(r.rest.begin(), parts.begin(), parts.end());
+                if (!parts.empty() && !r.command.more_keys.empty() && !r.groups) {
+                    r.groups.emplace();
+                }
             }
             if (!is_put_off) {
                 world_.count(fault::divided);
@@ -367,7 +412,7 @@ private:
             }
         }
         if (r.hops >= most_hops) {
-            client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
+            give_up(r);
             return;
         }
         wait(r, is_put_off ? world_.now() + world_.random.up_to(20ms) : world_.now());
@@ -379,11 +424,11 @@ private:
                                            " of instance " + std::to_string(index_));
         }
         if (!doubted_) {
-            map_[voter_.slot_of(r.key())] = node;
+            map_[voter_.slot_of(r.command.key)] = node;
         }
         refresh();
         if (++r.hops > most_hops) {
-            client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
+            give_up(r);
             return;
         }
         wait(r, r.hops > 2 ? world_.now() + world_.random.up_to(20ms) : world_.now());
@@ -435,7 +480,7 @@ private:
             if (in_time) {
                 send_to_owner(r);
             } else {
-                client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
+                give_up(r);
             }
         }
     }

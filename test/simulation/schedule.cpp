@@ -16,6 +16,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace colock::simulation {
@@ -37,6 +39,7 @@ public:
     schedule(const profile& p, std::uint64_t seed, bool trace)
         : world_(p, seed, trace),
           dialect_dice_(seed ^ 0x6469616c656374U),
+          record_dice_(seed ^ 0x7265636f7264U),
           checker_(world_, voters_) {
         name_resources(seed);
     }
@@ -58,7 +61,8 @@ private:
     }
     [[nodiscard]] client& any_client() { return *clients_[world_.random.below(clients_.size())]; }
     [[nodiscard]] const std::string& any_key() {
-        return resources_[world_.random.below(resources_.size())].key;
+        const std::size_t i = world_.random.below(resources_.size() + records_.size());
+        return i < resources_.size() ? resources_[i].key : records_[i - resources_.size()];
     }
     [[nodiscard]] bool could_grant(const std::string& key);
     [[nodiscard]] std::vector<std::string> keys() const;
@@ -88,26 +92,39 @@ private:
     void take_name();
     void pause_client();
     void crash_client();
+    void hand_on(const std::string& text);
     void close_client();
 
     world world_;
     dice dialect_dice_;
-    bool goes_on_ = false;  // its users take locks when there are no faults any more
+    dice record_dice_;  // so that worlds without records are what they would be if there were none
+    bool takes_several_ = false;  // some users take several names at once
+    bool goes_on_ = false;        // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<resource> resources_;
+    std::vector<std::string> records_;             // with one instance
     std::map<std::string, true_time> free_since_;  // and nobody has taken any since
     std::uint64_t acquisitions_ = 0;
 };
 
-/// Some are semaphores. Worlds without any are what they would be if there were none anywhere.
+/// Some are semaphores. Worlds without any are what they would be if there were none anywhere. So are worlds without locks that have
+/// several names.
 void schedule::name_resources(std::uint64_t seed) {
     constexpr std::size_t most_permits = 4;
     dice random(seed ^ 0x73656d6170686f72U);
     for (const char* const key : {"key", "other"}) {
         const auto limit = static_cast<std::uint32_t>(1 + random.below(most_permits));
         resources_.push_back({key, random.chance(0.3) ? limit : 0});
+    }
+    dice several(seed ^ 0x7365766572616cU);
+    takes_several_ = world_.faults().crowd == 0 && several.chance(0.15);
+    if (takes_several_) {
+        resources_.push_back({"third", 0});
+        for (resource& one : resources_) {
+            one.limit = several.chance(0.9) ? 0 : one.limit;
+        }
     }
 }
 
@@ -142,7 +159,7 @@ void schedule::populate() {
             }
         };
     }
-    if (world_.random.chance(0.8)) {
+    if (world_.random.chance(0.8) && !takes_several_) {
         resources_.pop_back();
     }
     const std::size_t clients = world_.faults().crowd != 0 ? 1 : 1 + world_.random.below(4);
@@ -150,8 +167,20 @@ void schedule::populate() {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
     goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
+    const true_time end(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms));
+    if (n == 1 && world_.faults().crowd == 0 && record_dice_.chance(0.8)) {
+        records_ = {"record", "another record"};
+    }
+    dice handing_over(record_dice_.next());
+    const bool hands_over = world_.faults().crowd == 0 && handing_over.chance(0.2);
     for (auto& c : clients_) {
-        c->start(resources_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
+        if (hands_over) {
+            c->on_detached = [this](const std::string& text) { hand_on(text); };
+        }
+        c->start(resources_, takes_several_, end);
+        if (!records_.empty()) {
+            c->start_records(records_, keys(), end);
+        }
         if (world_.faults().crowd != 0) {
             c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
         }
@@ -200,19 +229,24 @@ duration longest_sleep(duration waited) {
 /// Whether a quorum could grant it to each client's first waiter, whatever that wants.
 bool schedule::could_grant(const std::string& key) {
     bool is_exclusive = false;
+    std::set<std::string> names{key};
     for (const auto& one : clients_) {
-        const runtime::lock_policy* const wanted = one->first_wish(key);
+        const runtime::lock_spec* const wanted = one->first_wish(key);
         if (wanted == nullptr) {
             continue;
         }
-        const permit_wish wish = wish_of(wanted->kind().traits().token_prefix);
+        names.insert(wanted->more_names.begin(), wanted->more_names.end());
+        const permit_wish wish = wish_of(wanted->policy->kind().traits().token_prefix);
         is_exclusive = is_exclusive || wish.limit == 0;
         if (wish.limit != 0 && !checker_.room_for(key, wish).first) {
             return false;
         }
     }
-    const auto ready = static_cast<std::size_t>(
-        std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
+    const auto ready =
+        static_cast<std::size_t>(std::ranges::count_if(voters_, [&](const auto& one) {
+            return std::ranges::all_of(
+                names, [&](const std::string& name) { return one->could_grant(name); });
+        }));
     return !is_exclusive || ready >= voters_.size() / 2 + 1;
 }
 
@@ -431,6 +465,15 @@ void schedule::pause_client() {
 }
 void schedule::crash_client() {
     any_client().crash();
+}
+/// A lease that was detached is adopted by one client at a time, soon, late or not at all.
+void schedule::hand_on(const std::string& text) {
+    dice& random = world_.random;
+    if (random.chance(0.1)) {
+        return;
+    }
+    world_.after(random.up_to(random.chance(0.8) ? 30ms : 600ms),
+                 [this, text] { any_client().take_over(text, [this, text] { hand_on(text); }); });
 }
 void schedule::close_client() {
     any_client().close();

@@ -2,9 +2,11 @@
 
 #include "simulation/server.hpp"
 
+#include "core/lease_step.hpp"
 #include "instance/redis/key_slot.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/lock_key.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/script_commands.hpp"
 
 #include <algorithm>
@@ -37,6 +39,10 @@ double some_rate(world& w) {
 constexpr std::string_view beside = ":colock:";
 constexpr std::array<std::string_view, 2> places_of_new_sets = {"}:colock:readers",
                                                                 "}:colock:permits"};
+
+/// No lock has a hash, and the ttl of a record is checked by `record_checker`.
+constexpr std::size_t of_records =
+    small_redis::key_value(std::in_place_type<small_redis::hash>).index();
 
 std::string counter_of(const std::string& key) {
     return "{" + key + "}:colock:fence";
@@ -141,7 +147,8 @@ void server::on_executed(const small_redis::executed& what) {
     }
     for (const std::string& name : what.changed) {
         const small_redis::record* const found = host_.keys().find(name);
-        if (found != nullptr && found->expires == small_redis::no_expiry &&
+        const bool is_record = found != nullptr && found->content.index() == of_records;
+        if (found != nullptr && found->expires == small_redis::no_expiry && !is_record &&
             !of_strangers_.contains(name)) {
             world_.violation("ttl", name_ + " has " + name + " without a ttl");
         }
@@ -170,19 +177,46 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
     expect_strangers_left_alone(keys);
     for (std::size_t i = 0; i != all.size(); ++i) {
         const request& one = all[i].what;
-        const change c{one.command, outcomes[i].vote, read_key(keys, one.key(), wall_in_ms()),
-                       read(one.key())};
+        if (one.record != nullptr) {
+            if (!outcomes[i].again && !outcomes[i].elsewhere) {
+                on_record(one, read_record(keys, one.key(), wall_in_ms()),
+                          read_record(host_.keys(), one.key(), wall_in_ms()));
+            }
+            continue;
+        }
         const bool is_claimed =
             kinds::is_behind_announcement(one.command, form) && !failures_.front();
-        if (!outcomes[i].again && !outcomes[i].elsewhere) {
-            look_at(c, all, is_claimed);
-        } else if (is_claimed) {
-            note_claim(c);
+        const bool is_executed = !outcomes[i].again && !outcomes[i].elsewhere;
+        for (const std::string_view name : names_of(one.command)) {
+            kinds::command of_name = one.command;
+            of_name.key = name;
+            const change c{of_name, outcomes[i].vote, read_key(keys, name, wall_in_ms()),
+                           read(name)};
+            const bool adopts =
+                core::lease_tag::from(one.tag).purpose() == core::lease_tag::purpose_type::adopt &&
+                one.life != nullptr;
+            if (is_executed && adopts && c.answer.kind == core::vote_kind::granted &&
+                !c.before.is_held_by(one.token())) {
+                world_.violation("adopted", name_ + " has given " + std::string(name) +
+                                                " to a lease that did not have it");
+            }
+            if (is_executed) {
+                look_at(c, all, is_claimed);
+            } else if (is_claimed) {
+                note_claim(c);
+            }
+        }
+        if (is_executed && !one.command.more_keys.empty()) {
+            expect_all_or_none(one.command, outcomes[i].vote, keys);
         }
     }
     if (first.command.step == core::step::remaining &&
-        by.probed().facts.capabilities.tells_changes && host_.keys().contains(first.key())) {
-        world_.at(lasts_until(first.key()) + 2ms, [this] { expire(); });
+        by.probed().facts.capabilities.tells_changes) {
+        for (const std::string_view name : names_of(first.command)) {
+            if (host_.keys().contains(name)) {
+                world_.at(lasts_until(std::string(name)) + 2ms, [this] { expire(); });
+            }
+        }
     }
     if (host_.version() != version) {
         ++written_;
@@ -312,7 +346,11 @@ void server::expect_room(const change& c) {
         std::ranges::all_of(c.before.holders, [](const auto& one) { return is_reader(one.token); });
     const bool beside_permits = c.before.limit != 0 && wish_of(c.command.token).limit ==
                                                            c.before.limit;  // see expect_permits
-    if (!c.before.holders.empty() && !beside_readers && !beside_permits) {
+    // An instance that has lost one of several names gets all of them back.
+    const bool is_its_own = !c.before.holders.empty() && c.command.heals &&
+                            c.command.kind == &kinds::multi &&
+                            c.before.holders.front().token == c.command.token;
+    if (!c.before.holders.empty() && !beside_readers && !beside_permits && !is_its_own) {
         world_.violation("instance", name_ + " gave away a key that was held");
     }
 }
@@ -351,11 +389,47 @@ void server::expect_untouched(const change& c, std::span<const sent_request> all
     }
 }
 
+/// Of a lock with several names. Its token has all of them afterwards or what it had before, and after a release none.
+void server::expect_all_or_none(const kinds::command& command, const core::vote& answer,
+                                const small_redis::keyspace& keys) {
+    const wall_milliseconds now = wall_in_ms();
+    const bool is_granted = answer.kind == core::vote_kind::granted;
+    const bool takes = command.step == core::step::acquire;
+    bool is_in_its_way = false;
+    for (const std::string_view name : names_of(command)) {
+        const stored_key before = read_key(keys, name, now);
+        const stored_key after = read(name);
+        const stored_holder* const had = before.find(command.token);
+        const stored_holder* const has = after.find(command.token);
+        is_in_its_way = is_in_its_way || (before.exists && (had == nullptr || !command.heals));
+        const auto fail = [&](const std::string& what) {
+            world_.violation("all or none", name_ + " " + what + " " + std::string(name) + " of " +
+                                                std::string(command.token));
+        };
+        if (command.step == core::step::release) {
+            if (has != nullptr && answer.kind != core::vote_kind::failed) {
+                fail("has not released");
+            }
+        } else if (is_granted && (takes || command.step == core::step::extend)) {
+            if (has == nullptr || has->expires < now + command.ttl.count()) {
+                fail("has granted all names, and the key ends too early:");
+            }
+        } else if ((had == nullptr) != (has == nullptr) ||
+                   (had != nullptr && had->expires != has->expires && had->expires > now)) {
+            fail("has not granted all names, and changed");
+        }
+    }
+    if (takes && answer.kind == core::vote_kind::denied && !is_in_its_way) {
+        world_.violation("instance", name_ + " denied names that it could have given");
+    }
+}
+
 /// An acquire is denied only if somebody is in its way. A server has a key for up to a millisecond longer than its holders.
 void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
     const bool is_over = c.before.exists && c.before.expires <= wall_in_ms();
-    if (wish_of(c.command.token).limit != 0 || c.before.is_foreign || is_over) {
-        return;  // see expect_permits
+    if (wish_of(c.command.token).limit != 0 || c.before.is_foreign || is_over ||
+        !c.command.more_keys.empty()) {
+        return;  // see expect_permits and expect_all_or_none
     }
     const bool joins_readers =
         is_reader(c.command.token) &&
@@ -534,6 +608,7 @@ void server::replace(const state& all) {
 
 /// Scripts are lost, too.
 void server::forget_all() {
+    has_forgotten_ = true;
     replace({});
     host_.restart();
     checkpoints_.clear();
@@ -688,7 +763,10 @@ void server::set_rate(double rate) {
 
 void server::delete_key(const std::string& key) {
     const std::set<std::string> tokens = holders_of(key);
-    if (tokens.empty()) {
+    const stored_record record = read_record(host_.keys(), key, wall_in_ms());
+    const bool is_record = !record.is_foreign && record.version != 0;
+    has_forgotten_ = has_forgotten_ || is_record;
+    if (tokens.empty() && !is_record) {
         return;
     }
     world_.count(fault::foreign_delete);

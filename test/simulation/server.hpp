@@ -173,6 +173,10 @@ public:
     std::function<void(const std::string& token)> on_forgotten;
     /// Told when a token's key is given, or given a ttl, by a command.
     std::function<void(const std::string& key, const std::string& token)> on_granted;
+    /// Told of each execution of a read or a write: the record before it and after it.
+    std::function<void(const request& what, const stored_record& before,
+                       const stored_record& after)>
+        on_record;
     /// Whether it is that token that it has last given a key to, or one of the readers, whether the key is still there or
     /// not.
     [[nodiscard]] bool was_last_held_by(const std::string& key, const std::string& token) const;
@@ -182,6 +186,8 @@ public:
     [[nodiscard]] duration set_back() const { return set_back_; }
     /// Whether it ever restarted with what it had known before, deleted keys included.
     [[nodiscard]] bool rolled_back() const { return rolled_back_; }
+    /// Whether it ever restarted without what it had known, or a stranger has deleted a record.
+    [[nodiscard]] bool has_forgotten() const { return has_forgotten_; }
     [[nodiscard]] double rate() const { return clock_.rate(); }
     [[nodiscard]] const std::string& who() const { return name_; }
 
@@ -205,6 +211,8 @@ private:
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key) const;
     void note_holder(const change& c);
     void expect_untouched(const change& c, std::span<const sent_request> all);
+    void expect_all_or_none(const kinds::command& command, const core::vote& answer,
+                            const small_redis::keyspace& keys);
     void expect_room(const change& c);
     void note_claim(const change& c);
     void expect_mark(const change& c, marks_by_client& expected);
@@ -246,6 +254,7 @@ private:
     true_time busy_until_{};
     duration set_back_{};
     bool rolled_back_ = false;
+    bool has_forgotten_ = false;
 };
 
 }  // namespace colock::simulation

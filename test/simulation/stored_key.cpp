@@ -144,4 +144,33 @@ stored_key read_key(const small_redis::keyspace& keys, std::string_view name,
     return result;
 }
 
+stored_record read_record(const small_redis::keyspace& keys, std::string_view name,
+                          wall_milliseconds now) {
+    constexpr core::milliseconds week = std::chrono::hours(24 * 7);
+    stored_record result;
+    const small_redis::record* const found = keys.find(name);
+    if (found == nullptr || now > found->expires) {
+        return result;
+    }
+    const auto* const fields = std::get_if<small_redis::hash>(&found->content);
+    const auto field = [&](std::string_view of) -> const std::string* {
+        const auto at = std::ranges::find(*fields, of, [](const auto& one) { return one.first; });
+        return at == fields->end() ? nullptr : &at->second;
+    };
+    if (fields == nullptr || field("v") == nullptr || field("e") == nullptr) {
+        result.is_foreign = true;
+        return result;
+    }
+    result.version = number_behind("", *field("v"));
+    if (found->expires != small_redis::no_expiry) {
+        result.left = core::milliseconds(found->expires - now);
+    }
+    if (*field("e") == "0" && result.left && *result.left <= week) {
+        ++result.version;
+    } else if (*field("e") == "0") {
+        result.value = *field("d");
+    }
+    return result;
+}
+
 }  // namespace colock::simulation

@@ -5,13 +5,16 @@
 
 #include "simulation/permit.hpp"
 
+#include "core/time.hpp"
 #include "support/small_redis/keyspace.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-// What the key of a lock holds at a server, read apart from the library.
+// What the key of a lock or of a record holds at a server, read apart from the library.
 
 namespace colock::simulation {
 
@@ -56,6 +59,24 @@ inline constexpr wall_milliseconds longest_mark = 1000;
 /// The key at that time of the server's wall clock.
 stored_key read_key(const small_redis::keyspace& keys, std::string_view name,
                     wall_milliseconds now);
+
+/// A value with its version.
+struct stored_record {
+    bool is_foreign = false;    ///< something else has the key
+    std::uint64_t version = 0;  ///< 0: there is no key
+    std::optional<std::string> value{};
+    std::optional<core::milliseconds> left{};  ///< what the key has to live; none: it does not end
+
+    friend bool operator==(const stored_record& a, const stored_record& b) = default;
+    /// Whether a reader could not tell them apart.
+    [[nodiscard]] bool is_same_state(const stored_record& other) const {
+        return version == other.version && value == other.value && !is_foreign && !other.is_foreign;
+    }
+};
+
+/// The same of a record. The end of a value is a change: the record has the next version then.
+stored_record read_record(const small_redis::keyspace& keys, std::string_view name,
+                          wall_milliseconds now);
 
 }  // namespace colock::simulation
 

@@ -51,6 +51,10 @@ void voter::add(std::unique_ptr<server> node, std::size_t master) {
             quarantined() ? on_forgotten(token) : on_destroyed(token);
         }
     };
+    added.on_record = [this, &added](const request& what, const stored_record& before,
+                                     const stored_record& after) {
+        on_record(what, before, after, added.who());
+    };
     if (kind_.replicas != 0) {
         added.on_written = [this, i] { replicate(i); };
     }
@@ -333,6 +337,11 @@ bool voter::rolled_back() const {
     return failed_over_ != true_time() ||
            std::any_of(nodes_.begin(), nodes_.end(),
                        [](const auto& one) { return one->rolled_back(); });
+}
+
+bool voter::has_lost_data() const {
+    return rolled_back() ||
+           std::ranges::any_of(nodes_, [](const auto& one) { return one->has_forgotten(); });
 }
 
 duration voter::set_back() const {

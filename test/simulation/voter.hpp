@@ -44,7 +44,7 @@ public:
     [[nodiscard]] const deployment& kind() const { return kind_; }
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
     [[nodiscard]] server& node(std::size_t i) { return *nodes_[i]; }
-    [[nodiscard]] std::size_t slot_of(const std::string& key) const {
+    [[nodiscard]] std::size_t slot_of(std::string_view key) const {
         return nodes_.front()->slot_of(key);
     }
     /// The node that is to be used for a slot.
@@ -145,12 +145,18 @@ public:
     /// When there last was a failover.
     [[nodiscard]] true_time failed_over() const { return failed_over_; }
     [[nodiscard]] bool rolled_back() const;
+    /// Whether it ever forgot something that it had executed.
+    [[nodiscard]] bool has_lost_data() const;
     [[nodiscard]] duration set_back() const;
     [[nodiscard]] const std::string& who() const { return name_; }
     /// As those of `server`.
     std::function<void(const std::string& token)> on_destroyed;
     std::function<void(const std::string& token)> on_forgotten;
     std::function<void(const std::string& token)> on_granted;
+    /// Likewise, with the name of the server.
+    std::function<void(const request& what, const stored_record& before, const stored_record& after,
+                       const std::string& by)>
+        on_record;
 
 private:
     void add(std::unique_ptr<server> node, std::size_t master);

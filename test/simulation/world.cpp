@@ -17,6 +17,7 @@ void tally::add(const tally& other) {
     renewals += other.renewals;
     heals += other.heals;
     raises += other.raises;
+    several += other.several;
     permits += other.permits;
     retakes += other.retakes;
     handoffs += other.handoffs;
@@ -25,6 +26,12 @@ void tally::add(const tally& other) {
     downgrades_without_quorum += other.downgrades_without_quorum;
     shares += other.shares;
     entries += other.entries;
+    adopted += other.adopted;
+    not_adopted += other.not_adopted;
+    records_read += other.records_read;
+    writes_applied += other.writes_applied;
+    writes_refused += other.writes_refused;
+    writes_unknown += other.writes_unknown;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {
         faults[i] += other.faults[i];

@@ -27,14 +27,21 @@ struct tally {
     std::uint64_t renewals = 0;
     std::uint64_t heals = 0;
     std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
+    std::uint64_t several = 0;   ///< leases with several names
     std::uint64_t permits = 0;   ///< leases of semaphores
     std::uint64_t retakes = 0;   ///< further rounds of an acquire, for the same permits everywhere
     std::uint64_t handoffs = 0;  ///< leases handed off inside a process
     std::uint64_t losses = 0;
     std::uint64_t downgrades = 0;
     std::uint64_t downgrades_without_quorum = 0;
-    std::uint64_t shares = 0;   ///< that a holder has asked for
-    std::uint64_t entries = 0;  ///< of owners that held the lock
+    std::uint64_t shares = 0;       ///< that a holder has asked for
+    std::uint64_t entries = 0;      ///< of owners that held the lock
+    std::uint64_t adopted = 0;      ///< leases of other processes
+    std::uint64_t not_adopted = 0;  ///< whose keys were gone
+    std::uint64_t records_read = 0;
+    std::uint64_t writes_applied = 0;  ///< of records
+    std::uint64_t writes_refused = 0;
+    std::uint64_t writes_unknown = 0;
     std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
     std::array<std::uint64_t, fault_count> faults{};
 

@@ -784,6 +784,25 @@ BOOST_AUTO_TEST_CASE(an_attempt_cut_short_does_not_count_as_an_outage,
     BOOST_TEST((machine.policy().no_quorum_since() == never));
 }
 
+/// Of three instances one has extended the lease, one does not have it, and one has not answered.
+BOOST_AUTO_TEST_CASE(an_adoption_without_a_quorum_is_repeated) {
+    acquire_settings settings;
+    settings.instances = 3;
+    settings.retry = {10ms, 100ms};
+    settings.unavailable_timeout = 1s;
+    acquire machine(settings, acquire_seed);
+    round votes(3);
+    votes.record(0, vote::granted());
+    votes.record(1, vote::denied(key_state::absent));
+    votes.record(2, vote::failed(failure::timeout));
+    BOOST_TEST(machine.resume(acquire::event::start(), at(0ms)).attempt);
+    const auto no_quorum = acquire::event::attempted(acquire_outcome::no_quorum, votes);
+    BOOST_TEST(!machine.resume(no_quorum, at(50ms)).failed);
+    BOOST_TEST(
+        machine.resume(acquire::event::just(acquire::event::kind_type::timer), at(200ms)).attempt);
+    BOOST_TEST((machine.resume(no_quorum, at(1100ms)).failed == acquire_outcome::no_quorum));
+}
+
 BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_deadline_timer_counts) {
     attempts_settings settings = five();
     settings.deadline = at(30ms);

@@ -840,6 +840,26 @@ BOOST_AUTO_TEST_CASE(an_adopted_lease_is_extended_and_held) {
                   });
 }
 
+/// An instance may have granted other permits than the quorum. It says only that it does not have those of the lease.
+BOOST_AUTO_TEST_CASE(an_adopted_lease_of_permits_is_released_everywhere) {
+    const adopted_values has{2, ""};
+    for (const agreement rule : {agreement::same, agreement::none}) {
+        lease_settings of_permits = settings;
+        of_permits.agreement = rule;
+        lease machine(of_permits, 42);
+        play(machine, {
+                          {0ms, adopt(has), "extend; wait 50"},
+                          {5ms, adopted('N', 2), "wait 50"},
+                          {6ms, adopted('G', 0), "wait 50"},
+                          {7ms, adopted('G', 1), "granted; wait 300"},
+                      });
+        const event let_go = release();
+        let_go(machine, at(10ms));
+        BOOST_TEST(wanted(machine, 0, purpose::release));
+        BOOST_TEST(wanted(machine, 2, purpose::release) == (rule == agreement::same));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
     const adopted_values has;
     {
@@ -851,6 +871,16 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
                        {7ms, adopted('D', 2), "failed contended; ended"},
                    });
         BOOST_TEST(gone.abandoned());
+    }
+    {
+        // A quorum may have the keys: the one that has not answered, and the first.
+        lease uncertain(settings, 42);
+        play(uncertain, {
+                            {0ms, adopt(has), "extend; wait 50"},
+                            {5ms, adopted('G', 0), "wait 50"},
+                            {6ms, adopted('N', 1), "wait 50"},
+                            {50ms, timer(), "failed no_quorum; ended"},
+                        });
     }
     {
         lease silent(settings, 42);

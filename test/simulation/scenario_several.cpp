@@ -1,0 +1,112 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Locks with several names: who waits for which of them, and what a release leaves.
+
+#include "simulation/scenario_themes.hpp"
+
+#include "kinds/multi/multi.hpp"
+
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// Behind `stage::key` in their order. On a cluster they are in different slots.
+const std::string another = "other";
+
+spec& lock_on_both(stage& s) {
+    spec& result = s.lock();
+    result.more_names = {another};
+    result.policy.set_kind(kinds::multi);
+    return result;
+}
+
+/// It waits. Between two attempts it relies on what it is told.
+spec& patient_lock_on_both(stage& s) {
+    spec& result = lock_on_both(s);
+    result.policy.attempts = 0;
+    result.policy.retry = {1min, 1min};
+    return result;
+}
+
+/// Not renewed.
+spec& lock_on_another(stage& s, duration ttl) {
+    spec& result = s.lock();
+    result.key = another;
+    result.policy.lease.ttl = std::chrono::duration_cast<core::milliseconds>(ttl);
+    result.policy.lease.renew_interval = {};
+    return result;
+}
+
+/// The second name is released. The server tells of that.
+void waiter_is_told(stage& s, int) {
+    taking& holder = s.acquire(0, lock_on_another(s, 3s));
+    s.run_to(10ms);
+    taking& waiter = s.acquire(1, patient_lock_on_both(s));
+    s.run_to(100ms);
+    s.expect(holder.held() && !waiter.ended(), "the waiter waits for the second name");
+    s.release(holder);
+    s.run_to(110ms);
+    s.expect(waiter.held(), "the waiter is told of the second name");
+    s.release(waiter);
+}
+
+/// The second name ends. The server tells of nothing, but how long that name is held.
+void waiter_waits_for_the_end(stage& s, int) {
+    taking& holder = s.acquire(0, lock_on_another(s, 300ms));
+    s.run_to(10ms);
+    taking& waiter = s.acquire(1, patient_lock_on_both(s));
+    s.run_to(290ms);
+    s.expect(!waiter.ended() && s.commands() < 10, "the waiter asks how long the name is held");
+    s.run_to(320ms);
+    s.expect(waiter.held(), "the waiter gets the lock when the name is free");
+    s.release(waiter);
+    s.release(holder);
+}
+
+/// The node of one name refuses to delete it (take 0: of the first one; take 1: of the second).
+void release_goes_on(stage& s, int take) {
+    taking& holder = s.acquire(0, lock_on_both(s));
+    s.run_to(20ms);
+    s.expect(holder.held(), "the lock has names on two nodes");
+    voter& cluster = s.servers_of(0);
+    const std::string refused = take == 0 ? stage::key : another;
+    const std::string other = take == 0 ? another : stage::key;
+    cluster.server_of(refused).refuse("del", 1s);
+    s.release(holder);
+    s.run_to(40ms);
+    s.expect(!cluster.holds_anything(other), "the name on the other node is released");
+    s.expect(cluster.holds_anything(refused), "the refused name remains");
+    s.run_to(400ms);
+    s.expect(!cluster.holds_anything(refused), "the refused name ends with its ttl");
+}
+
+}  // namespace
+
+std::vector<scenario> several_scenarios() {
+    constexpr deployment telling{topology::standalone, 0, 0, true};
+    constexpr deployment clustered{topology::cluster};
+    return {
+        {"fault_59_sim_waiter_for_several_names",
+         "a waiter for two names is told when the second one is free",
+         {3, 2, {}, {}, telling},
+         1,
+         waiter_is_told,
+         {"multi_hears_of_one_name"}},
+        {"fault_59_sim_end_of_second_name",
+         "a waiter for two names wakes when the second one ends",
+         {1, 2},
+         1,
+         waiter_waits_for_the_end,
+         {"multi_looks_at_one_name"}},
+        {"fault_54_sim_release_of_several_names",
+         "the release of a name is refused, and those on other nodes are released",
+         {1, 1, {}, {}, clustered},
+         2,
+         release_goes_on,
+         {"multi_undo_stops_at_an_error"}},
+    };
+}
+
+}  // namespace colock::simulation

@@ -322,8 +322,8 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
 ///   - `lock_error` with the errors of `mutex::acquire`. `no_quorum` also means that no result was found.
 ///   - `lock_error` with `fingerprint_mismatch` if the result has another fingerprint.
 ///   - `lock_error` with `wrong_kind` if a lock or a value of another kind has the name.
-///   - `lock_error` with `outcome_unknown` if the body has returned, and the lease was lost before a quorum had
-///     recorded the result. The result may be found later. Otherwise the next caller runs its body again.
+///   - `lock_error` with `outcome_unknown` if the body has returned, and no quorum had recorded the result before the
+///     lease was lost, or within a ttl. The result may be found later. Otherwise the next caller runs its body again.
 ///   - `colock::lease_lost` as for `with_lock`, if the lease was lost while the body ran. Nothing is recorded.
 ///   - `config_error` if the body has returned more than `once_longest_result` bytes. Nothing is recorded.
 ///   - Otherwise the exception of the body.

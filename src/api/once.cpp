@@ -40,6 +40,7 @@ error error_of(core::settlement_outcome outcome, bool has_sent, std::string deta
             return {};
         case core::settlement_outcome::refused:
         case core::settlement_outcome::lost:
+        case core::settlement_outcome::overdue:
             return {has_sent ? errc::outcome_unknown : errc::not_held, std::move(details)};
         case core::settlement_outcome::closed:
             return {has_sent ? errc::outcome_unknown : errc::client_closed, std::move(details)};

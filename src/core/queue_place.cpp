@@ -17,7 +17,9 @@ queue_place::step queue_place::resume(const event& e, time_point now) {
             stayed_ = now;
             break;
         case kind::attempting:
+            // No client is told of its own writes, and what an attempt writes ends the watch of the lock.
             status_ = status::attempting;
+            lock_ = ticket_ = sight::unknown;
             break;
         case kind::denied:
             return look_again(now);
@@ -123,10 +125,13 @@ queue_place::step queue_place::on_time(time_point now) {
         return wait(advice::none);
     }
     has_failed_ = has_failed_ && unanswered_ != 0;
-    ++unanswered_;
     stayed_ = now;
     step what = wait(advice::none);
     what.stay = true;
+    // A notification that was lost costs no more than this.
+    what.watch_lock = status_ == status::waiting && is_first();
+    what.watch_before = status_ == status::waiting && !is_first();
+    unanswered_ += 1U + unsigned{what.watch_lock} + unsigned{what.watch_before};
     return what;
 }
 

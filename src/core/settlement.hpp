@@ -23,7 +23,8 @@ enum class settlement_outcome : std::uint8_t {
     unsettled,  ///< no quorum has one, as far as is known
     refused,    ///< a quorum will not have the record: the token does not hold the key there
     // Not by the machine, but by the client:
-    lost,  ///< the lease was lost first. Nobody knows who has the record
+    lost,     ///< the lease was lost first. Nobody knows who has the record
+    overdue,  ///< likewise, as no quorum has stored it in the time of a ttl
     cancelled,
     closed,
 };

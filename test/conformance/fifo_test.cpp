@@ -200,23 +200,55 @@ BOOST_DATA_TEST_CASE(a_client_without_a_ticket_enters_again, all_kinds) {
     BOOST_TEST(s.stay(cid) == "granted 2");
 }
 
-/// The places of a client are its own: any of its waiters may come first. The other one keeps the other place.
-BOOST_DATA_TEST_CASE(another_waiter_of_the_same_client_may_take_the_turn, all_kinds) {
+/// A waiter that has lost its place enters behind others, though another one of its client is first. The two clients must not wait for
+/// each other then.
+BOOST_DATA_TEST_CASE(a_client_whose_later_waiter_is_first_has_its_turn, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.enter(bob) == "granted 0");
-    BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.enter(bob_too) == "granted 0");
-    BOOST_TEST(s.release(ann) == "granted");
-    BOOST_TEST(s.attempt(bob_too) == "granted");
-    BOOST_TEST(s.release(bob_too) == "granted");
+    BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.attempt(bob) == "denied: another");
-    BOOST_TEST(s.stay(bob) == "granted 3");
+    BOOST_TEST(s.stay(bob, 2) == "granted 0");
+    BOOST_TEST(s.stay(cid) == "granted 2");
+    BOOST_TEST(s.release(ann) == "granted");
+    BOOST_TEST(s.attempt(cid) == "denied: another");
+    BOOST_TEST(s.attempt(bob) == "granted");
+    BOOST_TEST(s.stay(cid) == "granted 0");
+    BOOST_TEST(s.stay(bob_too) == "granted 3");  // it has the other place
+}
+
+/// The leave of the first one was lost. The next of its client does not use that place.
+BOOST_DATA_TEST_CASE(a_place_that_was_left_behind_is_nobodys, all_kinds) {
+    scene s(sample);
+    BOOST_TEST(s.attempt(ann) == "granted");
+    BOOST_TEST(s.attempt(bob) == "denied: another");
+    BOOST_TEST(s.attempt(cid) == "denied: another");
+    BOOST_TEST(s.attempt(bob_too) == "denied: another");
+    BOOST_TEST(s.stay(bob_too) == "granted 3");
+    BOOST_TEST(s.stay(cid) == "granted 0");
+    BOOST_TEST(s.release(ann) == "granted");
+    BOOST_TEST(s.attempt(bob_too) == "denied: another");
     BOOST_TEST(s.attempt(cid) == "granted");
     BOOST_TEST(s.release(cid) == "granted");
-    BOOST_TEST(s.attempt(bob) == "granted");
-    BOOST_TEST(s.release(bob) == "granted");
+    BOOST_TEST(s.attempt(bob_too) == "granted");
+    BOOST_TEST(s.release(bob_too) == "granted");
     s.expect_no_queue();
+}
+
+/// Lock objects of one client may have different times between heartbeats.
+BOOST_DATA_TEST_CASE(no_ticket_ends_earlier_by_another_lock, all_kinds) {
+    scene s(sample);
+    BOOST_TEST(s.attempt(ann) == "granted");
+    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.place_ttl = 1;
+    BOOST_TEST(s.enter(bob_too) == "granted 0");
+    BOOST_TEST(s.leave(bob_too) == "granted 0");
+    s.place_ttl = 60'000;
+    const auto later = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < later) {
+        BOOST_TEST(s.attempt(cid) == "denied: another");
+    }
+    BOOST_TEST(s.stay(cid) == "granted 2");
 }
 
 BOOST_TEST_DECORATOR(*label("fault-58"))

@@ -725,8 +725,10 @@ colock_mutant(
     WHAT "no waiter follows a waiter that is cancelled in its attempt"
     FILE src/runtime/key/key_queue.cpp
     FIND [[    leave(one, outcome);
+    leave_place(one);
     client_.queues.advance(*this);]]
     WITH [[    leave(one, outcome);
+    leave_place(one);
     if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !local_.empty()) {
         acquire_operation& forgotten = front();
         remove(forgotten);

@@ -70,7 +70,7 @@ public:
 
     /// As first_of in waiters.lua, without the dead ones, which it removes: whether a waiter of our client would be the next one.
     bool is_our_turn() {
-        while (all_ != nullptr && !all_->members.empty() && !lives(all_->members.front().client)) {
+        while (all_ != nullptr && !all_->members.empty() && is_dead(all_->members.front())) {
             erase(all_->members.front());
         }
         return all_ == nullptr || all_->members.empty() ||
@@ -119,6 +119,9 @@ public:
         if (ticket->expires - now_ < ttl_ / 2) {
             write_ticket();
         }
+        if (is_our_turn()) {
+            return vote::granted(0);
+        }
         auto place = std::ranges::find(all_->members, own_);
         while (place != all_->members.begin()) {
             --place;
@@ -144,8 +147,16 @@ private:
                keys_.find(ticket_of(command_.key, client), now_) != nullptr;
     }
 
+    /// As first_of in waiters.lua: a smaller number of our client was left behind.
+    [[nodiscard]] bool is_dead(waiters::member one) const {
+        return one.client == own_.client ? one.place < own_.place : !lives(one.client);
+    }
+
+    /// It never ends earlier by that.
     void write_ticket() {
-        keys_.put(ticket_, {}, now_ + ttl_);
+        const table::entry* const ticket = keys_.find(ticket_, now_);
+        const core::time_point end = now_ + ttl_;
+        keys_.put(ticket_, {}, ticket != nullptr ? std::max(ticket->expires, end) : end);
         entry_->expires = std::max(entry_->expires, now_ + ttl_);
     }
 
@@ -203,8 +214,9 @@ public:
             assert(command.step == step::join);
             write_script(scripts::enter, form, to, {queue, ticket}, member, life.text());
         } else {
+            const number kept(form == script_form::asking ? -command.place_ttl : command.place_ttl);
             write_script(scripts::stay, form, to, {queue, ticket}, member,
-                         name_of(command.ticket, command.value), life.text());
+                         name_of(command.ticket, command.value), kept.text());
         }
     }
 

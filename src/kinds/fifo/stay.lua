@@ -4,13 +4,14 @@
 -- KEYS[2]  the ticket of our client
 -- ARGV[1]  the member of the first waiter of our client
 -- ARGV[2]  the member of the last one
--- ARGV[3]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
+-- ARGV[3]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative: the slot is being moved to
+--          this node, and the tickets of others may be at the other one. So all count as alive.
 -- Returns  the number of the client before ours; 0 there is none; -1 some places may be missing
 
 --@include ../look.lua
 --@include waiters.lua
 
-local queue, ticket, life = KEYS[1], KEYS[2], tonumber(ARGV[3])
+local queue, ticket, life = KEYS[1], KEYS[2], math.abs(ARGV[3])
 local problem = check(queue, ticket)
 if problem then
     return problem
@@ -21,14 +22,25 @@ local left = redis.call('pttl', ticket)
 if not rank or not redis.call('zscore', queue, ARGV[2]) or left == -2 then
     return -1
 end
-local before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]))
+-- If the first one is ours, it is our turn, even if our first waiter has lost its place and stands behind others.
+local before, dead, ended = 0, {}, {}
+if tonumber(ARGV[3]) > 0 then
+    local first
+    first, ended = first_of(queue, ticket, ARGV[1])
+    if client_of(first) ~= client_of(ARGV[1]) then
+        before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]))
+    end
+else
+    before = client_before(queue, rank)
+end
 -- The ticket is written only now and then: that tells the client behind it.
 local is_written = left < life / 2
-if is_written or dead[1] then
+if is_written or dead[1] or ended[1] then
     try(queue, ticket, life)
 end
 if is_written then
     write_ticket(ticket, life)
 end
 remove(queue, dead)
+remove(queue, ended)
 return before

@@ -20,14 +20,13 @@ end
 --@include waiters.lua
 
 local queue, ticket, own, life = KEYS[2], KEYS[3], ARGV[3], math.abs(ARGV[4])
-local client = client_of(own)
 local problem = check(queue, ticket)
 if problem then
     return problem
 end
 if redis.call('exists', KEYS[1]) == 0 then
-    local first, dead = first_of(queue, ticket, client)
-    if not first or client_of(first) == client then
+    local first, dead = first_of(queue, ticket, own)
+    if not first or client_of(first) == client_of(own) then
         try(queue, ticket, life)
         taken = redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
         remove(queue, dead)

@@ -6,6 +6,11 @@ local function client_of(member)
     return string.match(member, '^(%d+)%.%d+$')
 end
 
+-- The number of a waiter among those of its client.
+local function number_of(member)
+    return tonumber(string.match(member, '%d+$'))
+end
+
 local function foreign(name)
     return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
 end
@@ -36,28 +41,39 @@ local function lives(client, ticket, own)
     return found == 1
 end
 
--- The first living waiter, and the dead ones before it. One of our own client lives. Returns nil if no waiter lives.
+-- The first living waiter, and the dead ones before it. Our client's waiter `own` is the first of those that our client has. So a place
+-- of our client with a smaller number is one that was left behind, and dead. Returns nil if no waiter lives.
 local function first_of(queue, ticket, own)
     local dead = {}
     for place = 0, math.huge do
         local member = redis.call('zrange', queue, place, place)[1]
-        local client = member and client_of(member)
-        if client and client ~= own and not lives(client, ticket, own) then
+        if not member then
+            return nil, dead
+        end
+        local client = client_of(member)
+        if client == client_of(own) then
+            if number_of(member) >= number_of(own) then
+                return member, dead
+            end
             table.insert(dead, member)
-        elseif client or not member then
-            return member, dead
+        elseif client then
+            if lives(client, ticket, client_of(own)) then
+                return member, dead
+            end
+            table.insert(dead, member)
         end
     end
 end
 
--- The client of the last living waiter before that place, but our own, and the dead waiters behind it. 0: there is none.
+-- The client of the last living waiter before that place, but our own, and the dead waiters behind it. 0: there is none. Without a
+-- ticket, all live.
 local function client_before(queue, place, ticket, own)
     local dead = {}
     for i = place - 1, 0, -1 do
         local member = redis.call('zrange', queue, i, i)[1]
         local client = client_of(member)
         if client and client ~= own then
-            if lives(client, ticket, own) then
+            if not ticket or lives(client, ticket, own) then
                 return tonumber(client), dead
             end
             table.insert(dead, member)
@@ -78,9 +94,10 @@ local function try(queue, ticket, life)
     end
 end
 
--- To write a ticket tells the client behind it to look where it is.
+-- To write a ticket tells the client behind it to look where it is. It never ends earlier by that: another lock object of the client may
+-- have a longer `life`.
 local function write_ticket(ticket, life)
-    redis.call('set', ticket, '', 'px', life)
+    redis.call('set', ticket, '', 'px', math.max(redis.call('pttl', ticket), life))
 end
 
 -- A waiter is one of the queue. If it was not, it becomes the last.
@@ -110,8 +127,9 @@ end
 -- write the ticket, the client behind it looks a little later.
 local function leave(queue, ticket, member, life)
     local others = redis.call('zrange', queue, 0, 1)[2]
+    local left = redis.call('pttl', ticket)
     redis.call('zrem', queue, member)
-    redis.pcall('set', ticket, '', 'px', others and life or 1)
+    redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)
 end
 
 -- The waiter `own` takes its turn by the place `first`, which is mostly its own. If not, the other waiter of our client gets that one.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <utility>
 
 namespace colock::runtime {
@@ -116,9 +117,6 @@ void key_queue::admit_owner(lease_driver& lease) {
 
 void key_queue::begin(acquire_operation& next) {
     listen_to_more_keys(next);
-    if (places_ != nullptr && next.place() != 0) {
-        places_->on_attempting();
-    }
     next.begin();
 }
 
@@ -174,9 +172,9 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
         client_.queues.advance(*this);
         return;
     }
-    leave_place(one);
     if (one.at_key::is_linked()) {
         remove(one);
+        leave_place(one);
         // After any other end all of them end, or the queue advances anyway.
         if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
             client_.queues.advance(*this);  // readers behind a writer may enter now
@@ -189,12 +187,14 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
             local_.leave();
             leave_remote_queue();
         }
+        leave_place(one);
         if (one.admission().leaves_room()) {
             client_.queues.advance(*this);  // those behind it may enter, too
         }
         return;
     }
     leave(one, outcome);
+    leave_place(one);
     client_.queues.advance(*this);
 }
 
@@ -227,8 +227,8 @@ void key_queue::fail_others(core::acquire_outcome outcome, const std::string& de
         if (now - since < waiter.spec()->policy->unavailable_timeout) {
             return;
         }
-        leave_place(waiter);
         remove(waiter);
+        leave_place(waiter);
         waiter.fail_as(outcome, details);
     }
 }
@@ -450,6 +450,12 @@ places& key_queue::places_for(const acquire_operation& waiter) {
     return *places_;
 }
 
+void key_queue::on_attempt_in_order() {
+    if (places_ != nullptr) {
+        places_->on_attempting();
+    }
+}
+
 void key_queue::take_place(const acquire_operation& waiter) {
     places_for(waiter).enter(waiter.place());
 }
@@ -458,17 +464,21 @@ void key_queue::on_denied_place(const acquire_operation& waiting) {
     places_for(waiting).on_denied(waiting.place());
 }
 
-/// One that was granted has none any more. The attempt of one that was not may have entered the queue.
-void key_queue::leave_place(const acquire_operation& one) {
+/// One that was granted has none any more. The attempt of one that was not may have entered the queue. Others wait behind it here. So
+/// without memory the place is left behind: it ends with the ticket, or with the next waiter of this client.
+void key_queue::leave_place(const acquire_operation& one) noexcept {
     const bool has_place = places_ != nullptr && places_->contains(one.place());
     if (one.place() != 0 && (has_place || one.may_have_entered())) {
-        places_for(one).leave(one.place());
+        try {
+            places_for(one).leave(one.place());
+        } catch (const std::bad_alloc&) {
+        }
         forget_places_if_empty();
     }
 }
 
-void key_queue::forget_places_if_empty() {
-    if (places_->empty()) {
+void key_queue::forget_places_if_empty() noexcept {
+    if (places_ != nullptr && places_->empty()) {
         std::exchange(places_, nullptr)->detach();
     }
 }

@@ -85,6 +85,8 @@ public:
     void note_holders();
     /// If the order of its lock binds: it waits in the local queue, and enters the queue of the instance.
     void take_place(const acquire_operation& waiter);
+    /// Likewise, it attempts.
+    void on_attempt_in_order();
     /// Likewise, its attempt was denied, and it waits on.
     void on_denied_place(const acquire_operation& waiting);
     /// The attempt of an operation that waits on in the remote queue was denied. If `had_ticket`, it was before that attempt.
@@ -151,8 +153,8 @@ private:
     void note_write(const lease_driver& lease, bool is_release);
     void fail_others(core::acquire_outcome outcome, const std::string& details);
     [[nodiscard]] places& places_for(const acquire_operation& waiter);
-    void leave_place(const acquire_operation& one);
-    void forget_places_if_empty();
+    void leave_place(const acquire_operation& one) noexcept;
+    void forget_places_if_empty() noexcept;
     void listen_to_more_keys(const acquire_operation& one);
     void forget_more_keys(const acquire_operation& one) noexcept;
 

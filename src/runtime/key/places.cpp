@@ -135,7 +135,7 @@ void places::carry_out(const core::queue_place::step& step, core::time_point now
     }
     if (step.watch_before) {
         watch_before();
-        ask(question::before, core::step::remaining, ticket_, now);
+        ask(question::before, core::step::remaining, tickets_.back(), now);
     }
     if (step.stay) {
         ask_to_stay(now);
@@ -191,9 +191,14 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
     client_.note_vote(vote, now);
     --pending_votes_;
     const auto what = static_cast<question>(tag);
+    while (pending_votes_ == 0 && tickets_.size() > 1) {
+        tickets_.pop_front();
+    }
     if (what == question::leave) {
         on_left(vote, now);
-    } else if (queue_ != nullptr && what != question::enter) {
+    } else if (what == question::enter) {
+        must_enter_again_ = must_enter_again_ || vote.kind == core::vote_kind::failed;
+    } else if (queue_ != nullptr) {
         if (what == question::lock) {
             queue_->note_remaining(index, vote);
         } else if (what == question::stay && vote.kind == core::vote_kind::denied) {
@@ -237,20 +242,25 @@ void places::on_time(core::time_point now) {
             ask_to_leave(place, now);
         }
     }
+    if (std::exchange(must_enter_again_, false)) {
+        enter_again(now);
+    }
     resume(event::just(kind::timer), now);
 }
 
-/// Not called before an answer to the last time, so that nobody refers to the old name.
 void places::watch_before() {
     stop_watching();
-    ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
+    std::string name = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
+    if (tickets_.empty() || tickets_.back() != name) {
+        tickets_.push_back(std::move(name));
+    }
     watching_ = true;
-    client_.members.watched[ticket_] = this;
+    client_.members.watched[tickets_.back()] = this;
 }
 
 void places::stop_watching() noexcept {
     if (std::exchange(watching_, false)) {
-        client_.members.watched.erase(ticket_);
+        client_.members.watched.erase(tickets_.back());
     }
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -95,7 +96,8 @@ private:
     std::vector<std::uint64_t> waiting_;  // in increasing order
     std::vector<std::uint64_t> leaving_;  // until the instance has said so
     bool left_behind_ = false;            // one of them: the instance may not have heard of it
-    std::string ticket_;                  // of the client before ours, or the last that was
+    bool must_enter_again_ = false;       // an instance has not said that a waiter has entered
+    std::list<std::string> tickets_;      // the last is watched. Commands may refer to the others
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
     std::uint32_t pending_leaves_ = 0;

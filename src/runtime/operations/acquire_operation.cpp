@@ -471,7 +471,9 @@ void acquire_operation::begin_attempt(core::time_point now) {
         lease_->begin(lease_, attempt, now);
         return;
     }
-    if (place_ == 0) {
+    if (place_ != 0) {
+        queue_->on_attempt_in_order();
+    } else {
         attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
         if (attempt.announces) {
             queue_->announce(now);

@@ -51,7 +51,7 @@ void settlement_operation::on_start() {
         machine_.seed(loop_.next_seed());
     }
     if (request_.task != task::look || loop_.gate.admits_attempt()) {
-        resume(event::start(), now);
+        begin(now);
         return;
     }
     send_until_ = now + spec_->policy->lease.instance_timeout;
@@ -60,7 +60,7 @@ void settlement_operation::on_start() {
 }
 
 void settlement_operation::on_admitted(core::time_point now) {
-    resume(event::start(), now);
+    begin(now);
 }
 
 void settlement_operation::cancel() {
@@ -98,6 +98,19 @@ bool settlement_operation::has_lost_lease(core::time_point now) const noexcept {
     return request_.lease && now >= request_.lease->valid_until(request_.holder);
 }
 
+void settlement_operation::begin(core::time_point now) {
+    began_ = now;
+    resume(event::start(), now);
+}
+
+/// Of a record that is to be stored: when the caller waits no longer. The watchdog keeps the lease alive even at instances that refuse
+/// the record, for want of memory.
+core::time_point settlement_operation::end_of_completion() const noexcept {
+    const lock_policy& policy = *spec_->policy;
+    return completes() ? began_ + std::max(policy.lease.ttl, policy.unavailable_timeout)
+                       : core::never;
+}
+
 void settlement_operation::resume(const event& e, core::time_point now) {
     const core::settlement::step step = machine_.resume(e, now);
     if (step.done) {
@@ -108,12 +121,17 @@ void settlement_operation::resume(const event& e, core::time_point now) {
         finish(settlement_outcome::lost);
         return;
     }
+    if (now >= end_of_completion()) {
+        finish(settlement_outcome::overdue);
+        return;
+    }
     if (!step.targets.empty()) {
         send(step, now);
     }
-    const core::time_point until =
-        request_.lease ? std::min(step.until, request_.lease->valid_until(request_.holder))
-                       : step.until;
+    core::time_point until = std::min(step.until, end_of_completion());
+    if (request_.lease) {
+        until = std::min(until, request_.lease->valid_until(request_.holder));
+    }
     loop_.alarms.stop_waiting(*this);
     if (until != core::never) {
         loop_.alarms.wait(*this, until);
@@ -192,6 +210,7 @@ void settlement_operation::explain(settlement_outcome outcome) {
             return;
         case settlement_outcome::refused:
         case settlement_outcome::lost:
+        case settlement_outcome::overdue:
             details_ = describe(spec_->resource(),
                                 has_sent_ ? "the body has run, and its result may be recorded"
                                           : "the body has run, and its result is not recorded",

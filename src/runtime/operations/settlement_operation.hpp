@@ -79,6 +79,8 @@ private:
     [[nodiscard]] bool completes() const noexcept {
         return machine_.task() == core::settlement::task_type::complete;
     }
+    void begin(core::time_point now);
+    [[nodiscard]] core::time_point end_of_completion() const noexcept;
     [[nodiscard]] bool has_lost_lease(core::time_point now) const noexcept;
     void resume(const core::settlement::event& e, core::time_point now);
     void send(const core::settlement::step& step, core::time_point now);
@@ -93,6 +95,7 @@ private:
     std::size_t pending_votes_ = 0;
     core::time_point send_until_{};  // while it waits at the gate
     std::uint32_t last_turn_ = 0;    // in which something was submitted
+    core::time_point began_{};
     bool has_sent_ = false;
     core::settlement_outcome outcome_ = core::settlement_outcome::cancelled;
     std::string details_;

@@ -172,7 +172,8 @@ BOOST_FIXTURE_TEST_CASE(the_ticket_is_kept_alive_at_any_time, scene) {
     told(kind::denied);
     lock_held();
     BOOST_TEST(stayed(0) == "WAIT@510");
-    BOOST_TEST(at(510ms) == "stay@760");
+    BOOST_TEST(at(510ms) == "lock stay@760");  // in case that a notification was lost
+    lock_held();
     BOOST_TEST(stayed(0) == "WAIT@760");
     BOOST_TEST(told(kind::lock_changed) == "TURN@760");
     BOOST_TEST(at(760ms) == "stay@1010");  // while it attempts
@@ -182,13 +183,15 @@ BOOST_FIXTURE_TEST_CASE(the_ticket_is_kept_alive_at_any_time, scene) {
 
 BOOST_FIXTURE_TEST_CASE(a_heartbeat_tells_of_another_position, scene) {
     wait_as_second();
-    BOOST_TEST(at(250ms) == "stay@500");
+    BOOST_TEST(at(250ms) == "before stay@500");
+    before_there();
     BOOST_TEST(stayed(0) == "WAIT@500");  // the lock is watched already
 }
 
 BOOST_FIXTURE_TEST_CASE(missing_places_make_it_ask_again, scene) {
     wait_as_first();
     at(250ms);
+    lock_held();
     BOOST_TEST(missing() == "stay@500");
     BOOST_TEST(stayed(7) == "before stay@500");
 }
@@ -198,11 +201,11 @@ BOOST_FIXTURE_TEST_CASE(without_answers_it_is_left_to_the_waiter, scene) {
     told(kind::denied);
     failed(kind::lock);
     BOOST_TEST(stayed(0) == "ON ITS OWN@250");
-    BOOST_TEST(at(250ms) == "stay@500");
+    BOOST_TEST(at(250ms) == "lock stay@500");
+    failed(kind::lock);
     BOOST_TEST(failed(kind::stayed) == "ON ITS OWN@500");
-    BOOST_TEST(at(500ms) == "stay@750");
-    BOOST_TEST(stayed(0) == "lock stay@750");  // it is back
-    lock_held();
+    BOOST_TEST(at(500ms) == "lock stay@750");
+    lock_held();  // it is back
     BOOST_TEST(stayed(0) == "WAIT@750");
 }
 
@@ -214,10 +217,19 @@ BOOST_FIXTURE_TEST_CASE(after_a_gap_it_asks_for_everything_again, scene) {
     BOOST_TEST(second.told(kind::all_changed) == "before stay@250");
 }
 
+/// An attempt writes the lock, and no client is told of its own writes, nor of what comes after.
+BOOST_FIXTURE_TEST_CASE(an_attempt_ends_what_it_watches, scene) {
+    wait_as_first();
+    told(kind::attempting);
+    BOOST_TEST(told(kind::denied) == "lock stay@250");
+}
+
 BOOST_FIXTURE_TEST_CASE(answers_from_before_a_denial_are_not_the_last_word, scene) {
     wait_as_first();
     at(250ms);
+    lock_held();
     told(kind::lock_changed);
+    told(kind::attempting);
     BOOST_TEST(told(kind::denied) == "lock stay@500");
     BOOST_TEST(stayed(0) == "@500");  // from before
     BOOST_TEST(lock_held() == "@500");

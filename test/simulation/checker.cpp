@@ -86,6 +86,9 @@ token_life* checker::find(const std::string& token, const client& in,
         latest = is_there ? one : latest;
         as_lease = is_there && one->driver == lease ? one : as_lease;
     }
+    if (latest == nullptr) {
+        return find(token);  // its token is not fresh, which was told
+    }
     return lease != nullptr && as_lease != nullptr ? as_lease : latest;
 }
 

@@ -16,11 +16,11 @@ asio::awaitable<void> work(colock::client& client) {
     options.order = colock::queue_order::fifo;
     colock::mutex counter{client, "counter", options};
 
-    colock::lease lease = co_await counter.acquire();  // waits behind all who came before
+    colock::lease lease = co_await counter.acquire();  // waits until its turn comes
     std::cout << "our turn\n";
     co_await lease.release();
 
-    // A try goes past nobody. It fails while the lock is held, and while somebody waits for it.
+    // This fails while the lock is held, and while another client waits for it.
     if (const auto now = co_await counter.try_acquire())
         std::cout << "nobody waits\n";
 

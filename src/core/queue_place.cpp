@@ -17,7 +17,7 @@ queue_place::step queue_place::resume(const event& e, time_point now) {
             stayed_ = now;
             break;
         case kind::attempting:
-            // No client is told of its own writes, and what an attempt writes ends the watch of the lock.
+            // A server notifies no client of that client's own writes. So an attempt ends the watch of the lock.
             status_ = status::attempting;
             lock_ = ticket_ = sight::unknown;
             break;

@@ -4,6 +4,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
 
 #include <cstddef>
@@ -16,9 +17,7 @@ namespace {
 contestant contestant_for(std::string name, orders work, lock_kind kind, std::size_t names) {
     work.kind = kind;
     work.names = names;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
+    return contestant_for(std::move(name), std::move(work));
 }
 
 }  // namespace

@@ -2,29 +2,9 @@
 
 #include "benchmark/once.hpp"
 
-#include "benchmark/child_process.hpp"
-#include "benchmark/colock_client.hpp"
-#include "benchmark/measurement.hpp"
-
-#include <string>
-#include <utility>
+#include "benchmark/cycles.hpp"
 
 namespace colock::benchmark {
-namespace {
-
-const column cycles_per_second{"cycles_per_second", "cycles per second"};
-const column p50{"p50_us", "p50 us"};
-const column p99{"p99_us", "p99 us"};
-const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
-
-contestant contestant_for(std::string name, orders work, lock_kind kind) {
-    work.kind = kind;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
-}
-
-}  // namespace
 
 void run_once(campaign& all) {
     const table apart{

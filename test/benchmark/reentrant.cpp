@@ -4,6 +4,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
 
 #include <colock/colock.hpp>
@@ -30,18 +31,7 @@ namespace {
 namespace asio = boost::asio;
 using clock = std::chrono::steady_clock;
 
-const column cycles_per_second{"cycles_per_second", "cycles per second"};
-const column p50{"p50_us", "p50 us"};
-const column p99{"p99_us", "p99 us"};
-const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
 const column entries_per_second{"entries_per_second", "entries per second"};
-
-contestant contestant_for(std::string name, orders work, lock_kind kind) {
-    work.kind = kind;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
-}
 
 /// Enters and releases for so long.
 asio::awaitable<double> entries_in(client& locks, std::chrono::milliseconds how_long) {

@@ -4,6 +4,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
 #include "benchmark/server_account.hpp"
 #include "support/deadline.hpp"
@@ -37,9 +38,7 @@ contestant contestant_for(std::string name, orders work, std::uint32_t permits,
     work.kind = permits == 0 ? lock_kind::mutex : lock_kind::permit;
     work.permits = permits;
     work.taken = taken;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
+    return contestant_for(std::move(name), std::move(work));
 }
 
 void run_uncontended(campaign& all) {

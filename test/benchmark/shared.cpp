@@ -4,6 +4,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
 #include "core/backoff.hpp"
 #include "support/deadline.hpp"
@@ -34,18 +35,6 @@ namespace {
 namespace asio = boost::asio;
 using clock = std::chrono::steady_clock;  // the same in all processes of a machine
 using std::chrono::milliseconds;
-
-const column cycles_per_second{"cycles_per_second", "cycles per second"};
-const column p50{"p50_us", "p50 us"};
-const column p99{"p99_us", "p99 us"};
-const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
-
-contestant contestant_for(std::string name, orders work, lock_kind kind) {
-    work.kind = kind;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
-}
 
 void run_uncontended(campaign& all) {
     const table t{"shared_uncontended",

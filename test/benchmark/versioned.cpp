@@ -2,30 +2,11 @@
 
 #include "benchmark/versioned.hpp"
 
-#include "benchmark/child_process.hpp"
-#include "benchmark/colock_client.hpp"
-#include "benchmark/measurement.hpp"
+#include "benchmark/cycles.hpp"
 
 #include <cstddef>
-#include <string>
-#include <utility>
 
 namespace colock::benchmark {
-namespace {
-
-const column cycles_per_second{"cycles_per_second", "cycles per second"};
-const column p50{"p50_us", "p50 us"};
-const column p99{"p99_us", "p99 us"};
-const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
-
-contestant contestant_for(std::string name, orders work, lock_kind kind) {
-    work.kind = kind;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
-            }};
-}
-
-}  // namespace
 
 /// A versioned value is on one server.
 void run_versioned(campaign& all) {

@@ -195,7 +195,7 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
         tickets_.pop_front();
     }
     if (what == question::leave) {
-        on_left(vote, now);
+        on_left(vote);
     } else if (what == question::enter) {
         must_enter_again_ = must_enter_again_ || vote.kind == core::vote_kind::failed;
     } else if (queue_ != nullptr) {
@@ -224,7 +224,7 @@ void places::enter_again(core::time_point now) {
 }
 
 /// A place that is left behind ends with the ticket of its client. Until then it may hold up others.
-void places::on_left(const core::vote& vote, core::time_point /*now*/) {
+void places::on_left(const core::vote& vote) {
     left_behind_ = left_behind_ || vote.kind == core::vote_kind::failed;
     if (--pending_leaves_ == 0 && !left_behind_) {
         leaving_.clear();

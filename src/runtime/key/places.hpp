@@ -86,7 +86,7 @@ private:
     void ask_to_stay(core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
-    void on_left(const core::vote& vote, core::time_point now);
+    void on_left(const core::vote& vote);
     void forget_if_over() noexcept;
 
     std::shared_ptr<const lock_spec> spec_;

@@ -54,6 +54,12 @@ struct scene : virtual_deployment {
         BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, at_most));
         BOOST_TEST_REQUIRE(one->granted());
     }
+    /// The lock, by a client that finds it free.
+    acquire hold(client& by) {
+        acquire holder = begin(by);
+        expect_granted(holder);
+        return holder;
+    }
     std::size_t waiting() {
         auto* const found = server(0).keys.find(kinds::waiters_key("a"), world().now());
         return found != nullptr ? found->as<kinds::waiters>()->members.size() : 0;
@@ -159,8 +165,7 @@ BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told
     scene in;
     const auto one = in.make_client();
     const auto other = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     const acquire next = begin(*other);
     in.world().run_for(3s);
     holder->let_go();
@@ -175,8 +180,7 @@ BOOST_AUTO_TEST_CASE(a_try_does_not_go_past_a_live_waiter, *label("fault-58")) {
     const auto one = in.make_client();
     const auto other = in.make_client();
     const auto third = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     const acquire next = begin(*other);
     in.world().run_for(100ms);
     holder->let_go();
@@ -207,8 +211,7 @@ BOOST_AUTO_TEST_CASE(the_releasing_client_queues_behind_others) {
 BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")) {
     scene in;
     const auto one = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     std::vector<std::unique_ptr<client>> dying;
     for (int i = 0; i != 10; ++i) {
         dying.push_back(in.make_client());
@@ -234,8 +237,7 @@ BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")
 BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fault-56")) {
     scene in;
     const auto one = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     std::vector<std::unique_ptr<client>> dying;
     for (int i = 0; i != 5; ++i) {
         dying.push_back(in.make_client());
@@ -282,8 +284,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
         const auto one = in.make_client();
         const auto other = in.make_client();
         const auto third = in.make_client();
-        const acquire holder = begin(*one);
-        in.expect_granted(holder);
+        const acquire holder = in.hold(*one);
         const acquire head = begin(*other);
         in.world().run_for(1ms);
         const acquire next = begin(*third);
@@ -310,8 +311,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_times_out_leaves_at_once, *label("fault-58"))
     scene in;
     const auto one = in.make_client();
     const auto other = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     const acquire timed = begin(*other, in.world().now() + 100ms);
     const acquire behind = begin(*other, in.world().now() + 100ms);
     in.world().run_for(50ms);
@@ -332,8 +332,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_its_place_to_nobody) {
     const auto one = in.make_client();
     const auto other = in.make_client();
     const auto third = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     queue_of_holders queue(in, 5ms);
     queue.add(*other);
     in.world().run_for(1ms);
@@ -355,8 +354,7 @@ BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
         const auto one = in.make_client();
         const auto other = in.make_client();
         const auto third = in.make_client();
-        const acquire holder = begin(*one);
-        in.expect_granted(holder);
+        const acquire holder = in.hold(*one);
         const acquire head = begin(*other);
         in.world().run_for(step * 100us);
         const acquire next = begin(*third);
@@ -377,8 +375,7 @@ BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
         const auto one = in.make_client();
         const auto other = in.make_client();
         const auto third = in.make_client();
-        const acquire holder = begin(*one);
-        in.expect_granted(holder);
+        const acquire holder = in.hold(*one);
         const acquire head = begin(*other);
         in.world().run_for(5ms);
         const acquire next = begin(*third);
@@ -395,8 +392,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_forgets_everything_gets_the_places_again) {
     const auto one = in.make_client();
     const auto other = in.make_client();
     const auto third = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     queue_of_holders queue(in, 5ms);
     for (int i = 0; i != 3; ++i) {
         queue.add(*other);
@@ -432,8 +428,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_away_for_a_while_costs_no_waiter) {
     scene in;
     const auto one = in.make_client();
     const auto other = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     const acquire waiting = begin(*other);
     in.world().run_for(100ms);
     in.server(0).is_up = false;
@@ -449,8 +444,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves) {
     scene in;
     const auto one = in.make_client();
     const auto other = in.make_client();
-    const acquire holder = begin(*one);
-    in.expect_granted(holder);
+    const acquire holder = in.hold(*one);
     const acquire first = begin(*other);
     const acquire second = begin(*other);
     in.world().run_for(100ms);

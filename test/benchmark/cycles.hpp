@@ -1,0 +1,39 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_BENCHMARK_CYCLES_HPP
+#define COLOCK_BENCHMARK_CYCLES_HPP
+
+#include "benchmark/campaign.hpp"
+#include "benchmark/child_process.hpp"
+#include "benchmark/colock_client.hpp"
+#include "benchmark/measurement.hpp"
+#include "benchmark/report.hpp"
+
+#include <string>
+#include <utility>
+
+// What the workloads have in common that compare cycles of colock with each other.
+
+namespace colock::benchmark {
+
+inline const column cycles_per_second{"cycles_per_second", "cycles per second"};
+inline const column p50{"p50_us", "p50 us"};
+inline const column p99{"p99_us", "p99 us"};
+inline const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
+
+/// A client of colock in a process of its own.
+inline contestant contestant_for(std::string name, orders work) {
+    return {std::move(name), [work = std::move(work)] {
+                return in_child_process([&] { return to_json(run_colock(work)); });
+            }};
+}
+
+/// The same, whose tasks take this.
+inline contestant contestant_for(std::string name, orders work, lock_kind kind) {
+    work.kind = kind;
+    return contestant_for(std::move(name), std::move(work));
+}
+
+}  // namespace colock::benchmark
+
+#endif

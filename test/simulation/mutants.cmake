@@ -1905,6 +1905,13 @@ colock_mutant(
         redis]]
 )
 colock_mutant(
+    NAME fifo_queue_not_kept_by_a_leave
+    WHAT "a leave renews the ticket, and not the queue"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    if others then  -- the queue]]
+    WITH [[    if false then  -- the queue]]
+)
+colock_mutant(
     NAME fifo_leave_without_ticket
     WHAT "a leave does not write the ticket, so that the next client is not told"
     FILE src/kinds/fifo/waiters.lua

@@ -170,6 +170,23 @@ void tries(stage& s, int take) {
     expect_turns(s, {&first, &last});
 }
 
+/// A waiter gives up at any moment, and another one of its client stays. Its place does not end with the time that the queue had left.
+void place_outlives_a_leave(stage& s, int take) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(20ms);
+    taking& second = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(100ms + take * 7ms);
+    s.cancel(first);
+    for (int i = 0; i != 60; ++i) {
+        s.run_to(s.now() + 5ms);
+        s.expect(has_place(s, second), "the waiter that stays keeps its place");
+    }
+    s.release(holder);
+    expect_turns(s, {&second});
+}
+
 /// The second waiter stands still for longer than its ticket lives. It gets a place at the end.
 void pause(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
@@ -215,6 +232,12 @@ std::vector<scenario> order_scenarios() {
          1,
          long_wait,
          {"fifo_ticket_not_kept", "fifo_queue_not_kept"}},
+        {"fault_57_sim_place_after_a_leave",
+         "a waiter gives up, and another one of its client keeps its place",
+         {1, 2, {}, {}, telling},
+         30,
+         place_outlives_a_leave,
+         {"fifo_queue_not_kept_by_a_leave"}},
         {"fault_58_sim_order_of_tasks",
          "two tasks of a client wait, and another client comes after them",
          {1, 3, {}, {}, telling},

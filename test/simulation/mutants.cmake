@@ -1889,6 +1889,13 @@ colock_mutant(
     WITH [[            if place > 0 or lives(client, ticket, client_of(own)) then]]
 )
 colock_mutant(
+    NAME fifo_left_place_counts
+    WHAT "a place that its client has left behind counts as that of its next waiter"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[            if number_of(member) >= number_of(own) then]]
+    WITH [[            if true then]]
+)
+colock_mutant(
     NAME fifo_enters_at_the_head
     WHAT "who enters becomes the first of the queue"
     FILE src/kinds/fifo/waiters.lua
@@ -1922,8 +1929,15 @@ colock_mutant(
     NAME fifo_ticket_not_kept
     WHAT "a client that waits does not renew its ticket"
     FILE src/kinds/fifo/stay.lua
-    FIND [[local is_written = left < life / 2]]
+    FIND [[local is_written = left < life / 2 or ended[1] ~= nil]]
     WITH [[local is_written = false]]
+)
+colock_mutant(
+    NAME fifo_left_place_ends_unnoticed
+    WHAT "nobody is told when a place goes that its client has left behind"
+    FILE src/kinds/fifo/stay.lua
+    FIND [[local is_written = left < life / 2 or ended[1] ~= nil]]
+    WITH [[local is_written = left < life / 2]]
 )
 colock_mutant(
     NAME fifo_enters_by_attempt_only

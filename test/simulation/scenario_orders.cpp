@@ -208,6 +208,26 @@ void pause(stage& s, int) {
     expect_turns(s, {&first, &next, &sleeper, &last});
 }
 
+/// A client gives up its only waiter, and the server does not hear of it. Its next waiter does not count as the former one.
+void place_left_behind(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(20ms);
+    taking& next = s.acquire(2, ordered_lock(s, long_refresh));
+    s.run_to(30ms);
+    s.mute(1, 0, 40ms);
+    s.cancel(first);
+    s.run_to(35ms);
+    s.disconnect(1, 0);
+    s.run_to(60ms);
+    s.expect(waiters_at(s).members.size() == 2, "a place is left behind");
+    taking& last = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(80ms);
+    s.release(holder);
+    expect_turns(s, {&next, &last});
+}
+
 }  // namespace
 
 std::vector<scenario> order_scenarios() {
@@ -263,6 +283,12 @@ std::vector<scenario> order_scenarios() {
          1,
          pause,
          {"fifo_lost_place_not_taken_again"}},
+        {"fault_58_sim_place_left_behind",
+         "a client does not use the place that it has left behind",
+         {1, 3, {}, {}, telling},
+         1,
+         place_left_behind,
+         {"fifo_left_place_counts", "fifo_left_place_ends_unnoticed"}},
     };
 }
 

@@ -3,21 +3,38 @@
 #include "benchmark/fifo.hpp"
 
 #include "benchmark/cycles.hpp"
+#include "benchmark/raw_client.hpp"
 
 #include <cstddef>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::benchmark {
 
+namespace {
+
+/// The hand-written loop in a process of its own.
+contestant raw_contestant_for(std::string name, orders work, lock_kind kind) {
+    work.kind = kind;
+    return {std::move(name), [work = std::move(work)] {
+                return in_child_process([&] { return to_json(run_raw(work)); });
+            }};
+}
+
+}  // namespace
+
 /// Such a lock is on one server.
 void run_fifo(campaign& all) {
     constexpr std::size_t instances = 1;
-    const table apart{"fifo_uncontended",
-                      "each task takes and releases a mutex of its own, with or without a binding "
-                      "order of its waiters.",
-                      {"instances", "concurrency"},
-                      {cycles_per_second, p50, p99, client_cpu},
-                      "mutex"};
+    const table apart{
+        "fifo_uncontended",
+        "each task takes and releases a mutex of its own, with or without a binding "
+        "order of its waiters. Raw is a hand-written loop that sends the same command "
+        "for a mutex, and raw_order the shortest script for the other.",
+        {"instances", "concurrency"},
+        {cycles_per_second, p50, p99, client_cpu},
+        "mutex"};
     const table together{"fifo_hot_key",
                          "all tasks of one client want one mutex. Without a binding order it is "
                          "handed off 64 times, or never.",
@@ -37,6 +54,9 @@ void run_fifo(campaign& all) {
             if (work.hot_key) {
                 work.handoff_limit = 0;
                 contestants.push_back(contestant_for("no hand-off", work, lock_kind::mutex));
+            } else {
+                contestants.push_back(raw_contestant_for("raw", work, lock_kind::mutex));
+                contestants.push_back(raw_contestant_for("raw_order", work, lock_kind::ordered));
             }
             all.servers().flush();
             all.measure(*one, {{"instances", instances}, {"concurrency", tasks}}, contestants);

@@ -101,13 +101,33 @@ struct connection {
     std::size_t input_size = 0;
 };
 
+/// The least that takes a lock with a binding order: nobody waits, and nobody has the key.
+constexpr std::string_view take_turn_script =
+    "return redis.call('exists', KEYS[2]) == 0 and "
+    "redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])";
+
+/// The digests of the scripts.
+struct digests {
+    std::string release;
+    std::string take_turn;
+};
+
 /// Of a task.
 struct commands {
-    commands(std::size_t number, const std::string& script_sha)
-        : take({"SET", lock_name(number), command_template::placeholder(), "NX", "PX",
-                std::to_string(lock_ttl.count())}),
-          release(
-              {"EVALSHA", script_sha, "1", lock_name(number), command_template::placeholder()}) {}
+    commands(lock_kind kind, std::size_t number, const digests& scripts)
+        : take(take_of(kind, lock_name(number), scripts)),
+          release({"EVALSHA", scripts.release, "1", lock_name(number),
+                   command_template::placeholder()}) {}
+
+    static std::vector<std::string> take_of(lock_kind kind, const std::string& name,
+                                            const digests& scripts) {
+        const std::string token = command_template::placeholder();
+        const std::string ttl = std::to_string(lock_ttl.count());
+        if (kind == lock_kind::ordered) {
+            return {"EVALSHA", scripts.take_turn, "2", name, "{" + name + "}:queue", token, ttl};
+        }
+        return {"SET", name, token, "NX", "PX", ttl};
+    }
 
     command_template take;
     command_template release;
@@ -116,13 +136,13 @@ struct commands {
 class raw_client final : public plain_client {
 public:
     explicit raw_client(const orders& work) : plain_client(work), all_answer_(work.all_answer) {
-        std::string script_sha;
+        digests scripts;
         for (const auto& uri : work.instances) {
             connections_.push_back(std::make_unique<connection>(context()));
-            script_sha = connect(*connections_.back(), uri);
+            scripts = connect(*connections_.back(), uri);
         }
         for (std::size_t i = 0; i != work.concurrency; ++i) {
-            commands_.emplace_back(i, script_sha);
+            commands_.emplace_back(work.kind, i, scripts);
         }
     }
 
@@ -135,23 +155,28 @@ public:
     }
 
 private:
-    /// Returns the release script's digest.
-    static std::string connect(connection& c, const std::string& uri) {
+    static digests connect(connection& c, const std::string& uri) {
         const auto parsed = boost::urls::parse_uri(uri).value();
         c.socket.connect({asio::ip::make_address(parsed.host_address()), parsed.port_number()});
         c.socket.set_option(tcp::no_delay(true));
-        asio::write(c.socket, asio::buffer(resp({"SCRIPT", "LOAD", std::string(release_script)})));
+        digests result{load(c.socket, release_script), load(c.socket, take_turn_script)};
+        c.socket.non_blocking(true);
+        return result;
+    }
+
+    /// Returns the digest.
+    static std::string load(tcp::socket& socket, std::string_view script) {
+        asio::write(socket, asio::buffer(resp({"SCRIPT", "LOAD", std::string(script)})));
         std::string reply;
-        asio::read_until(c.socket, asio::dynamic_buffer(reply), "\r\n");
+        asio::read_until(socket, asio::dynamic_buffer(reply), "\r\n");
         constexpr std::size_t digest_size = 40;
         while (reply.size() < 5 + digest_size + 2) {
             std::array<char, 64> more{};
-            reply.append(more.data(), c.socket.read_some(asio::buffer(more)));
+            reply.append(more.data(), socket.read_some(asio::buffer(more)));
         }
         if (!reply.starts_with("$40\r\n")) {
             throw std::runtime_error("raw: SCRIPT LOAD answered " + reply);
         }
-        c.socket.non_blocking(true);
         return reply.substr(5, digest_size);
     }
 

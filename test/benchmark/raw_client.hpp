@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// The physical limit: a hand-written RESP loop that sends what colock sends, as a `plain_client`.
+/// The physical limit: a hand-written RESP loop that sends what colock sends for a mutex, as a `plain_client`. With a binding order it
+/// takes each lock by the shortest script.
 measured run_raw(const orders& work);
 
 }  // namespace colock::benchmark

@@ -3,6 +3,7 @@
 #include "random_command.hpp"
 
 #include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fifo/fifo.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
 #include "kinds/semaphore/semaphore.hpp"
@@ -22,6 +23,7 @@ namespace scripts = kinds::scripts;
 /// begins a variable.
 constexpr std::string_view patterns[] = {
     "get $key",
+    "getrange $key $index $index",
     "mget $key $key $key|",
     "set $key $text px:$ttl|px:$ttl|ex:$int|exat:$int|pxat:$at|keepttl|| nx|xx||| get|||",
     "set $key $text ifeq:$text|ifne:$text px:$ttl|keepttl|| get||| nx|||||",
@@ -59,7 +61,7 @@ constexpr std::string_view patterns[] = {
     "zcount $key $bound $bound",
     "zcard $key",
     "zscore $key $member",
-    "zrank $key $member",
+    "zrank $key $member withscore||| foo|||||||",
     "zrange $key $index $index withscores|| rev||| limit:$index:$index||||||",
     "zrange $key $bound $bound byscore rev||| limit:$index:$index||| withscores||",
     "zrangebyscore $key $bound $bound limit:$index:$index||| withscores|| foo||||||||||",
@@ -129,7 +131,8 @@ const std::vector<std::string>& random_command::keys() {
         for (const std::string& lock : locks()) {
             all.insert(all.end(), {lock, lock, kinds::fence_key(lock), kinds::queue_key(lock),
                                    kinds::new_set_key(lock), kinds::ticket_key(lock, 1),
-                                   kinds::ticket_key(lock, 2)});
+                                   kinds::ticket_key(lock, 2), kinds::waiters_key(lock),
+                                   kinds::waiters_ticket_prefix(lock) + "1"});
         }
         return all;
     }();
@@ -249,10 +252,7 @@ command random_command::plain() {
 
 command random_command::around_plain() {
     command result{"EVAL", std::string(wrappers[below(std::size(wrappers))]), "1", key()};
-    command inner = plain();
-    while (inner[0] == "wait") {  // Redis 7 lets no script wait
-        inner = plain();
-    }
+    const command inner = plain();
     result.insert(result.end(), inner.begin(), inner.end());
     return result;
 }
@@ -281,16 +281,22 @@ command words_in(std::string_view text) {
 
 command random_command::call(const kinds::script& script, const command& keys,
                              const command& arguments) {
-    const bool in_full = chance(0.2);
-    command result{in_full ? "EVAL" : "EVALSHA", std::string(in_full ? script.text : script.digest),
-                   std::to_string(keys.size())};
-    result.insert(result.end(), keys.begin(), keys.end());
-    result.insert(result.end(), arguments.begin(), arguments.end());
+    command result = exact_call(script, keys, arguments);
     for (std::size_t i = 3; i != result.size(); ++i) {
         if (chance(0.02)) {
             result[i] = i < 3 + keys.size() ? key() : word(chance(0.5) ? "$text" : "$score");
         }
     }
+    return result;
+}
+
+command random_command::exact_call(const kinds::script& script, const command& keys,
+                                   const command& arguments) {
+    const bool in_full = chance(0.2);
+    command result{in_full ? "EVAL" : "EVALSHA", std::string(in_full ? script.text : script.digest),
+                   std::to_string(keys.size())};
+    result.insert(result.end(), keys.begin(), keys.end());
+    result.insert(result.end(), arguments.begin(), arguments.end());
     return result;
 }
 
@@ -342,11 +348,101 @@ command random_command::step_of_semaphore() {
     return words_in(writer.text());
 }
 
+/// A step of a lock with several names. Some of them may be the same.
+command random_command::step_of_several_names() {
+    const command names{lock_, key(), key()};
+    switch (below(4)) {
+        case 0:
+            return call(scripts::take_all, names, {token(), ttl(), chance(0.6) ? "take" : "heal"});
+        case 1:
+            return call(scripts::extend_all, names, {token(), ttl()});
+        case 2:  // it would count up to any number
+            return exact_call(
+                scripts::release_all, names,
+                chance(0.5) ? command{token(), "3"} : command{token(), "1", token(), "2"});
+        default:
+            return call(scripts::obstacle_all, names, {token()});
+    }
+}
+
+/// A step of a lock with a binding order. Three clients have two places each.
+command random_command::step_of_order() {
+    const std::string client = std::to_string(1 + below(3));
+    const auto place = [&] { return client + "." + std::to_string(1 + below(2)); };
+    const std::string queue = kinds::waiters_key(lock_);
+    const std::string ticket = kinds::waiters_ticket_prefix(lock_) + client;
+    const std::string counter = kinds::fence_key(lock_);
+    const std::string life = (chance(0.2) ? "-" : "") + ttl();
+    switch (below(7)) {
+        case 0:
+        case 1:
+            return call(scripts::take_turn, {lock_, queue, ticket},
+                        {token(), ttl(), place(), life});
+        case 2:
+            return call(scripts::count_turn, {lock_, queue, ticket, counter},
+                        {token(), ttl(), place(), life, "0", ttl()});
+        case 3:
+        case 4:
+            return call(scripts::enter, {queue, ticket}, {place(), ttl()});
+        case 5:
+            return call(scripts::stay, {queue, ticket}, {place(), place(), life});
+        default:
+            return call(scripts::give_up, {queue, ticket}, {place(), ttl()});
+    }
+}
+
+/// A step of a versioned value, or of a name that is run once. A version follows the clock, so the first ones are written here.
+command random_command::step_of_record() {
+    const std::string record = chance(0.3)   ? "done::"
+                               : chance(0.5) ? "done:1:fresult"
+                                             : "done:3:foo" + token();
+    const std::string id(32, "abc"[below(3)]);
+    switch (below(8)) {
+        case 0:
+            return {"HSET", lock_,
+                    "v",    "5",
+                    "d",    token(),
+                    "e",    chance(0.3) ? "1" : "0",
+                    "w",    " " + id + ":4:5",
+                    "n",    "1"};
+        case 1:
+            return call(scripts::read, {lock_}, {chance(0.9) ? "1000" : "3"});
+        case 2:
+        case 3: {
+            command words{id,
+                          chance(0.5)   ? "0"
+                          : chance(0.5) ? "5"
+                                        : "4",
+                          chance(0.5) ? "0" : ttl(), "1000"};
+            if (chance(0.8)) {
+                words.push_back(token());
+            }
+            return call(scripts::write, {lock_}, words);
+        }
+        case 4:
+        case 5:
+            return call(scripts::take, {lock_}, {token(), ttl()});
+        case 6:
+            return call(
+                scripts::complete, {lock_},
+                {chance(0.2) ? std::string() : token(), record, ttl(), chance(0.5) ? "1" : "0"});
+        default:
+            return call(scripts::inspect, {lock_}, {chance(0.2) ? std::string() : token()});
+    }
+}
+
 /// As the client calls them.
 command random_command::production() {
-    if (chance(0.35)) {
-        return step_of_semaphore();
-    }
+    const double kind = std::uniform_real_distribution<double>(0, 1)(random_);
+    return kind < 0.25   ? step_of_semaphore()
+           : kind < 0.35 ? step_of_several_names()
+           : kind < 0.5  ? step_of_order()
+           : kind < 0.6  ? step_of_record()
+                         : step_of_mutex();
+}
+
+/// A step of a mutex or of a shared mutex, or of its remote queue.
+command random_command::step_of_mutex() {
     const std::string key = lock_;
     const std::string counter = kinds::fence_key(key);
     const std::string beside = kinds::new_set_key(key);

@@ -16,8 +16,8 @@ namespace colock::test {
 
 /// Draws commands and calls of scripts, on few keys, so that they meet values of all types. Many of them are wrong.
 ///
-/// It leaves out what the small Redis does not model: numbers with spaces or in hexadecimal digits, and values so long that a server
-/// stores a hash in no order.
+/// It leaves out what the small Redis does not model: numbers with spaces or in hexadecimal digits. A server has to keep the order of
+/// hashes with values of up to 1,024 bytes.
 class random_command {
 public:
     using command = std::vector<std::string>;
@@ -47,7 +47,13 @@ private:
     command plain();
     command around_plain();
     command production();
+    command step_of_mutex();
     command step_of_semaphore();
+    command step_of_several_names();
+    command step_of_order();
+    command step_of_record();
+    command exact_call(const kinds::script& script, const command& keys, const command& arguments);
+    /// The same. Sometimes another word takes the place of a key or of an argument.
     command call(const kinds::script& script, const command& keys, const command& arguments);
     void spoil(command& words);
     std::string word(std::string_view variable);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,8 +91,9 @@ struct pair {
     }
 
     stopped_clock clock{path_of_stopped_clock_preload};
-    /// The server removes expired keys only when it comes across them, as the small Redis does here.
-    redis_server real{{"--enable-debug-command", "yes", "--maxmemory-policy", "noeviction"},
+    /// The server removes expired keys only when it comes across them, as the small Redis does here. Hashes keep their order.
+    redis_server real{{"--enable-debug-command", "yes", "--maxmemory-policy", "noeviction",
+                       "--hash-max-listpack-value", "1024"},
                       clock.launcher()};
     random_command random{seed()};
     twins both{real, clock, seed()};
@@ -115,6 +117,23 @@ void compare(Function function) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(small_redis_differential)
+
+BOOST_AUTO_TEST_CASE(each_script_is_called) {
+    random_command random(seed());
+    std::set<std::string> called;
+    constexpr std::size_t draws = 10'000;
+    for (std::size_t i = 0; i != draws; ++i) {
+        const command words = random.next(1'800'000'000'000);
+        if (words.size() > 1 && (words[0] == "EVAL" || words[0] == "EVALSHA")) {
+            called.insert(words[1]);
+        }
+    }
+    for (const kinds::script& one : kinds::scripts::all) {
+        BOOST_TEST(called.contains(std::string(one.digest)),
+                   "not called: " << one.text.substr(0, 100));
+        BOOST_TEST(called.contains(std::string(one.text)));
+    }
+}
 
 BOOST_AUTO_TEST_CASE(commands_and_scripts_are_answered_as_by_the_server) {
     compare([] { pair().play(times(60'000)); });
@@ -218,7 +237,7 @@ BOOST_AUTO_TEST_CASE(nodes_of_a_cluster_redirect_the_same) {
         redis_cluster cluster(
             2, 0,
             {"--cluster-node-timeout", "600000", "--cluster-require-full-coverage", "no",
-             "--enable-debug-command", "yes"},
+             "--enable-debug-command", "yes", "--hash-max-listpack-value", "1024"},
             clock.launcher());
         const std::size_t from = cluster.first_owner_of("k");
         const std::size_t slot = redis_cluster::slot_of(cluster[0], "k");

@@ -63,6 +63,8 @@ void append(std::vector<std::string>& to, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(to));
 }
 
+}  // namespace
+
 std::string encoded(const std::vector<std::string>& command) {
     const std::vector<std::string_view> words(command.begin(), command.end());
     std::string buffer;
@@ -70,8 +72,6 @@ std::string encoded(const std::vector<std::string>& command) {
     writer.write(std::span(words));
     return std::string(writer.text());
 }
-
-}  // namespace
 
 raw_connection::raw_connection(std::uint16_t port)
     : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), reader_(longest_reply) {

@@ -51,6 +51,9 @@ private:
     resp::reader reader_;
 };
 
+/// A command as it is sent.
+std::string encoded(const std::vector<std::string>& command);
+
 /// The replies and pushes in some bytes.
 received split_replies(std::string_view bytes);
 

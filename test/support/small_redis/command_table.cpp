@@ -34,28 +34,35 @@ private:
     std::size_t size_ = 0;
 };
 
-/// All commands by their names: open addressing.
+template <typename Function>
+void for_each_entry(Function function) {
+    for (const std::span<const command> family :
+         {string_commands, key_commands, list_commands, sorted_set_commands, hash_commands,
+          script_commands, connection_commands}) {
+        for (const command& one : family) {
+            function(one);
+        }
+    }
+}
+
+/// All commands by their names: open addressing. Of entries with the same name, the first one that a server knows counts.
 class table {
 public:
     table() {
-        for (const std::span<const command> family :
-             {string_commands, key_commands, list_commands, sorted_set_commands, hash_commands,
-              script_commands, connection_commands}) {
-            for (const command& one : family) {
-                std::size_t at = hash(one.name);
-                while (slots_[at] != nullptr) {
-                    at = (at + 1) % slots_.size();
-                }
-                slots_[at] = &one;
+        for_each_entry([this](const command& one) {
+            std::size_t at = hash(one.name);
+            while (slots_[at] != nullptr) {
+                at = (at + 1) % slots_.size();
             }
-        }
+            slots_[at] = &one;
+        });
     }
 
     [[nodiscard]] const command* find(std::string_view name, const dialect& speaks) const {
         for (std::size_t at = hash(name); slots_[at] != nullptr; at = (at + 1) % slots_.size()) {
             const command& one = *slots_[at];
-            if (one.name == name) {
-                return one.needs == nullptr || speaks.*one.needs ? &one : nullptr;
+            if (one.name == name && (one.needs == nullptr || speaks.*one.needs)) {
+                return &one;
             }
         }
         return nullptr;
@@ -92,6 +99,12 @@ command_lookup find_command(words command, const dialect& speaks) {
         name.append(command[1]);
         result.found = all.find(name.text(), speaks);
     }
+    return result;
+}
+
+std::vector<std::string_view> command_names() {
+    std::vector<std::string_view> result;
+    for_each_entry([&result](const command& one) { result.push_back(one.name); });
     return result;
 }
 

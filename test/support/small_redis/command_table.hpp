@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace colock::small_redis {
 
@@ -58,6 +59,9 @@ struct command_lookup {
 
 /// `command` must not be empty.
 command_lookup find_command(words command, const dialect& speaks);
+
+/// The names of all commands of all servers, some more than once.
+std::vector<std::string_view> command_names();
 
 /// The keys of a command, to be looped over. It has none if the number of keys is wrong.
 class command_keys {

@@ -124,7 +124,7 @@ constexpr key_positions declared{.first = first_key, .last = -1, .step = 1, .cou
 constexpr command commands[] = {
     {"eval", -3, no_script, declared, eval},
     {"evalsha", -3, no_script, declared, evalsha},
-    {"script", -2, no_script | command::has_subcommands},
+    {"script", -2, command::has_subcommands},
     {"script|load", 3, no_script, {}, load},
     {"script|exists", -3, no_script, {}, exists},
     {"script|flush", -2, no_script, {}, flush},

@@ -206,8 +206,17 @@ void zscore(execution& e) {
     }
 }
 
-/// Without options.
 void zrank(execution& e) {
+    constexpr std::size_t with_option = 4;
+    if (e.arguments.size() > with_option) {
+        e.out.error("ERR wrong number of arguments for 'zrank' command");
+        return;
+    }
+    const bool with_score = e.arguments.size() == with_option;
+    if (with_score && !is_word(e.word(3), "withscore")) {
+        e.out.syntax_error();
+        return;
+    }
     const auto found = e.read_as<sorted_set>(e.key());
     if (found.is_wrong) {
         return;
@@ -216,7 +225,13 @@ void zrank(execution& e) {
     if (found.value != nullptr) {
         for (const sorted_set::member& one : found.value->members()) {
             if (one.name == e.word(2)) {
+                if (with_score) {
+                    e.out.array(2);
+                }
                 e.out.integer(rank);
+                if (with_score) {
+                    e.out.real(one.score);
+                }
                 return;
             }
             ++rank;
@@ -361,6 +376,7 @@ constexpr command commands[] = {
     {"zcount", 4, reads, one_key, zcount},
     {"zcard", 2, reads, one_key, zcard},
     {"zscore", 3, reads, one_key, zscore},
+    {"zrank", -3, reads, one_key, zrank, &dialect::has_rank_with_score},
     {"zrank", 3, reads, one_key, zrank},
     {"zrange", -4, reads, one_key, zrange},
     {"zrangebyscore", -4, reads, one_key, zrangebyscore},

@@ -3,8 +3,11 @@
 #include "support/small_redis/commands.hpp"
 #include "support/small_redis/expiry.hpp"
 #include "support/small_redis/number_text.hpp"
+#include "support/small_redis/positions.hpp"
 #include "support/small_redis/server.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -21,6 +24,25 @@ void get(execution& e) {
     } else if (!found.is_wrong) {
         e.out.null();
     }
+}
+
+/// Unlike LRANGE, it has an end before the text count as its first byte.
+void getrange(execution& e) {
+    const auto first = e.integer(2);
+    const auto last = first ? e.integer(3) : std::nullopt;
+    if (!last) {
+        return;
+    }
+    const auto found = e.read_as<text>(e.key());
+    if (found.is_wrong) {
+        return;
+    }
+    const std::string_view all = found.value == nullptr ? std::string_view() : *found.value;
+    const auto size = static_cast<std::int64_t>(all.size());
+    const bool is_backwards = *first < 0 && *last < 0 && *first > *last;
+    const std::int64_t end = *last < 0 ? std::max<std::int64_t>(*last + size, 0) : *last;
+    const positions range(*first, is_backwards ? -size - 1 : end, all.size());
+    e.out.bulk(all.substr(range.begin, range.size()));
 }
 
 void mget(execution& e) {
@@ -235,6 +257,7 @@ constexpr unsigned grows = command::writes | command::needs_memory;
 
 constexpr command commands[] = {
     {"get", 2, reads, one_key, get},
+    {"getrange", 4, reads, one_key, getrange},
     {"mget", -2, reads, all_keys, mget},
     {"set", -3, grows, one_key, set},
     {"msetex", -4, grows, counted_pairs, msetex, &dialect::has_msetex},

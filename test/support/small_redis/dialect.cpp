@@ -45,6 +45,8 @@ constexpr dialect make_redis_8_4() {
 constexpr dialect make_redis_7() {
     dialect result = make_redis_8();
     result.version = "7.0.15";
+    result.has_rank_with_score = false;
+    result.scripts_may_wait = false;
     result.has_shortest_numbers = false;
     result.tracks_declared_keys = true;
     result.no_slot_in_script = result.other_node_in_script;

@@ -13,11 +13,13 @@ struct dialect {
     std::string_view version;  ///< likewise
 
     // Commands and options.
-    bool has_delifeq = false;   ///< DELIFEQ
-    bool has_delex = false;     ///< DELEX
-    bool has_msetex = false;    ///< MSETEX
-    bool has_set_ifeq = false;  ///< SET with IFEQ
-    bool has_set_ifne = false;  ///< SET with IFNE
+    bool has_delifeq = false;         ///< DELIFEQ
+    bool has_delex = false;           ///< DELEX
+    bool has_msetex = false;          ///< MSETEX
+    bool has_set_ifeq = false;        ///< SET with IFEQ
+    bool has_set_ifne = false;        ///< SET with IFNE
+    bool has_rank_with_score = true;  ///< ZRANK with WITHSCORE
+    bool scripts_may_wait = true;     ///< WAIT, which does not wait there
 
     /// Replies and scripts have the shortest text of a floating-point number. Otherwise it has 17 digits.
     bool has_shortest_numbers = true;

@@ -167,6 +167,28 @@ BOOST_AUTO_TEST_CASE(ttls_obey_their_conditions) {
     BOOST_TEST(redis({"EXISTS", "k"}) == ":0");
 }
 
+BOOST_AUTO_TEST_CASE(of_two_forms_of_a_command_the_one_of_the_server_counts) {
+    play old(redis_7);
+    BOOST_TEST(old({"ZRANK", "z", "a", "WITHSCORE"}) ==
+               "-ERR wrong number of arguments for 'zrank' command");
+    play recent(redis_8);
+    recent({"ZADD", "z", "1.5", "a"});
+    BOOST_TEST(recent({"ZRANK", "z", "a", "WITHSCORE"}) == "*[:0 ,1.5]");
+    BOOST_TEST(recent({"ZRANK", "z", "a", "more"}) == "-ERR syntax error");
+    BOOST_TEST(recent({"ZRANK", "z", "a", "WITHSCORE", "more"}) ==
+               "-ERR wrong number of arguments for 'zrank' command");
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_text_is_cut_at_its_ends) {
+    play redis;
+    redis({"SET", "k", "abcd"});
+    BOOST_TEST(redis({"GETRANGE", "k", "1", "2"}) == "$bc");
+    BOOST_TEST(redis({"GETRANGE", "k", "-2", "100"}) == "$cd");
+    BOOST_TEST(redis({"GETRANGE", "k", "0", "-100"}) == "$a");
+    BOOST_TEST(redis({"GETRANGE", "k", "-1", "-2"}) == "$");
+    BOOST_TEST(redis({"GETRANGE", "none", "0", "100"}) == "$");
+}
+
 BOOST_AUTO_TEST_CASE(rename_moves_value_and_ttl) {
     play redis;
     BOOST_TEST(redis({"RENAME", "a", "b"}) == "-ERR no such key");
@@ -194,6 +216,8 @@ BOOST_AUTO_TEST_CASE(sorted_sets_order_by_score_and_name) {
     BOOST_TEST(redis({"ZCOUNT", "z", "2", "3"}) == ":3");
     BOOST_TEST(redis({"ZREMRANGEBYSCORE", "z", "(2", "inf"}) == ":1");
     BOOST_TEST(redis({"ZSCORE", "z", "c"}) == "_");
+    BOOST_TEST(redis({"ZRANK", "z", "b"}) == ":1");
+    BOOST_TEST(redis({"ZRANK", "z", "c"}) == "_");
     BOOST_TEST(redis({"ZREM", "z", "a", "b", "c"}) == ":2");
     BOOST_TEST(redis({"EXISTS", "z"}) == ":0");
     BOOST_TEST(redis({"ZADD", "z", "NX", "XX", "1", "a"}) ==

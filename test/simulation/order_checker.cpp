@@ -157,8 +157,10 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
     std::set<place> stale;
     const auto first = std::ranges::find_if(there.members, &stored_waiter::lives);
     if (first != there.members.end()) {
+        // An earlier waiter of the client uses a place that is there again, after a restart without the last writes.
         const auto its = named(first->client);
-        if (its == clients.end() || !its->waiting.contains(first->place)) {
+        if (its == clients.end() || its->waiting.empty() ||
+            *its->waiting.begin() > first->place) {
             stale.emplace(key, first->client, first->place);
         }
     }

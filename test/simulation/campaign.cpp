@@ -125,6 +125,9 @@ private:
             if (sum.several == 0) {
                 result_.missing.push_back("leases with several names in " + std::string(name));
             }
+            if (sum.ordered == 0) {
+                result_.missing.push_back("leases whose order binds in " + std::string(name));
+            }
             if (sum.records_read == 0 || sum.writes_applied == 0 || sum.writes_refused == 0) {
                 result_.missing.push_back("reads or writes of records in " + std::string(name));
             }

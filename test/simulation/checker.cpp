@@ -964,6 +964,10 @@ void checker::expect_no_keys(const std::vector<std::string>& keys) {
                 world_.violation("gone after the ttl",
                                  one->who() + " still has " + key + " of " + one->holder_of(key));
             }
+            if (one->server_of(key).has_anything_of_waiters(key)) {
+                world_.violation("gone after the ttl",
+                                 one->who() + " still has waiters for " + key);
+            }
         }
     }
 }

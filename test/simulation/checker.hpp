@@ -101,12 +101,14 @@ class client;
 /// - *lost wake-up*: nobody waits whose owner has the lock, and might enter it. And once nothing goes wrong any more, nobody waits
 ///   for half a second for a lock that a quorum could grant; not behind a waiter that has died either. And no reader waits behind
 ///   readers of its client alone. Who waits for several permits may keep those behind it waiting.
+///   Where an order binds, it is granted within half a second and the time of a ticket, however many of the waiters are dead.
 /// - *operation*: an operation on a lease is refused if the lease is not held, or not of the kind that it needs, and only
 ///   then.
 /// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
 /// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
 ///   beside it.
+/// - *order*, *place*, *leave*: see `order_checker`.
 /// - *ttl*: each key that the library has written has a ttl, except records. Their rules are those of `record_checker`.
 /// - *foreign key*: no command changes what a stranger has under a name of ours.
 /// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.

@@ -3,6 +3,7 @@
 #include "simulation/client.hpp"
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/fifo/fifo.hpp"
 #include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
@@ -83,6 +84,12 @@ std::string words(const request& r) {
                    : "write " + r.key() + " from version " + std::to_string(r.command.value) +
                          ", id " + r.token();
     }
+    if (r.life == nullptr && is_in_order(r.command)) {
+        const std::string place = std::to_string(r.command.place) + " of " + r.key();
+        return r.command.step == core::step::leave ? "leave place " + place
+               : r.command.value == 0              ? "enter at place " + place
+                                                   : "keep the places from " + place;
+    }
     if (r.life == nullptr) {
         return r.command.step == core::step::join       ? "join the queue of " + r.key()
                : r.command.step == core::step::leave    ? "leave the queue of " + r.key()
@@ -108,8 +115,13 @@ const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
     return policy.lease.value_per_holder ? kinds::fenced_shared : kinds::shared;
 }
 
+bool is_ordered(const runtime::lock_policy& policy) {
+    return policy.kind().traits().orders_waiters;
+}
+
 bool is_mutex(const runtime::lock_policy& policy) {
-    return &policy.kind() == &kinds::exclusive || &policy.kind() == &kinds::fenced;
+    return &policy.kind() == &kinds::exclusive || &policy.kind() == &kinds::fenced ||
+           is_ordered(policy);
 }
 
 /// Several tasks of a process have the same one.
@@ -304,6 +316,21 @@ const runtime::lock_spec* client::first_wish(const std::string& key) const {
     return nullptr;
 }
 
+client_waiters client::waiters_for(const std::string& key) const {
+    constexpr duration settled = 100ms;
+    client_waiters result{name_, engine_->parts().client_number};
+    for (const auto& one : operations_) {
+        if (dead_ || !one->running() || one->spec().key != key || one->place() == 0) {
+            continue;
+        }
+        result.waiting.insert(one->place());
+        if (std::max(one->started, paused_until_) + settled < world_.now()) {
+            result.settled.insert(one->place());
+        }
+    }
+    return result;
+}
+
 void client::expect_nothing_pending() const {
     if (dead_) {
         return;
@@ -390,6 +417,10 @@ spec client::some_spec(const resource& of) {
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
     p.handoff = {random.below(5), random.up_to(100ms)};
+    if (of.is_ordered && random.chance(0.95)) {
+        p.set_kind(fences ? kinds::fenced_fifo : kinds::fifo);
+        choose_order(p);
+    }
     if (!several_.empty() && random.chance(0.5)) {
         choose_names(s);
     }
@@ -413,6 +444,12 @@ void client::choose_names(spec& s) {
         s.more_names.assign(names.begin() + 1, names.end());
         s.policy.set_kind(kinds::multi);
     }
+}
+
+/// As src/api/lock_handle.cpp.
+void client::choose_order(runtime::lock_policy& p) {
+    p.handoff = {0, duration::zero()};
+    p.place_refresh = core::queue_place_settings::refresh_for(p.retry.maximum);
 }
 
 /// Some take the semaphore for one of another limit, or for the lock that they have chosen.
@@ -656,7 +693,10 @@ void client::nest(const spec& outer) {
         s.policy.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
         s.policy.lease.max_hold = random.chance(0.3) ? s.policy.lease.ttl / 2 : duration{};
         s.policy.lease.renew_interval = s.policy.lease.ttl / 3;
-        s.policy.set_kind(random.chance(0.2) ? kinds::fenced : outer.policy.kind());
+        const bool is_other = random.chance(0.2);
+        s.policy.set_kind(!is_other                  ? outer.policy.kind()
+                          : is_ordered(outer.policy) ? kinds::fenced_fifo
+                                                     : kinds::fenced);
     }
     const duration ttl = s.policy.lease.ttl;
     const auto hold_it = [this, ttl](const holding& h) {
@@ -1061,7 +1101,7 @@ std::optional<std::string> client::detach(const holding& h) {
 }
 
 spec client::spec_for(const runtime::handover& lease) {
-    spec result = some_spec({lease.keys.front(), 0});
+    spec result = some_spec({lease.keys.front(), 0, false});
     result.who = {};
     result.more_names.assign(lease.keys.begin() + 1, lease.keys.end());
     result.key = lease.keys.front();
@@ -1304,6 +1344,7 @@ void client::look_at(acquiring& o) {
         return;
     }
     ++world_.tally.acquisitions;
+    world_.tally.ordered += is_ordered(*o.spec().policy) ? 1U : 0U;
     const holding got{o.current(), o.holder_number()};
     tracked* const known = find_tracked(got);
     if (known != nullptr && !known->life->is_shared() && !known->holders.empty()) {
@@ -1846,7 +1887,9 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
                                ", " + text_of(r, v));
     }
-    if (r.command.step == core::step::leave) {
+    if (is_in_order(r.command)) {
+        // An attempt of a lock whose order binds is denied before its waiter waits.
+    } else if (r.command.step == core::step::leave) {
         behind_[r.key()].erase(r.command.ticket);
     } else if (r.command.step == core::step::join && v.kind == core::vote_kind::granted) {
         if (v.value == 0) {

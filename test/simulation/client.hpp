@@ -51,6 +51,7 @@ struct spec {
 struct resource {
     std::string key;
     std::uint32_t limit = 0;
+    bool is_ordered = false;  ///< mutexes whose order binds take it, mostly
 };
 
 /// The readers' side of a lock, if that is a writer's side.
@@ -292,6 +293,8 @@ public:
     [[nodiscard]] duration longest_wait(const std::string& key) const;
     /// What the first of those wants; null if nobody does.
     [[nodiscard]] const runtime::lock_spec* first_wish(const std::string& key) const;
+    /// Those of its waiters for a key that may have a place in the order of all.
+    [[nodiscard]] client_waiters waiters_for(const std::string& key) const;
     void expect_nothing_pending() const;
 
     // For its operations.
@@ -362,6 +365,7 @@ private:
     [[nodiscard]] spec some_spec(const resource& of);
     void choose_names(spec& s);
     void choose_permits(runtime::lock_policy& p, std::uint32_t limit);
+    static void choose_order(runtime::lock_policy& p);
     [[nodiscard]] core::time_point some_deadline();
     [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
 

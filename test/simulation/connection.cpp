@@ -243,7 +243,7 @@ void connection::execute(wire& w, const message& m) {
     }
     const bool waits =
         voter_.kind().replicas_acked != 0 &&
-        (first.command.step == core::step::acquire || first.command.step == core::step::write) &&
+        (first.command.step == core::step::acquire || core::must_last(first.command)) &&
         outcomes.front().vote.kind == core::vote_kind::granted;
     if (waits) {
         w.unreplicated = message{{}, {}, m.commands, m.form, outcomes.front(), {}};

@@ -98,6 +98,7 @@ void print(std::ostream& out, const campaign_result& r) {
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
         << "several names " << r.sum.several << " leases\n"
+        << "binding order " << r.sum.ordered << " leases\n"
         << "semaphores    " << r.sum.permits << " leases, further rounds for one number "
         << r.sum.retakes << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
@@ -156,6 +157,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
             {"several_names", r.sum.several},
+            {"binding_order", r.sum.ordered},
             {"permits", r.sum.permits},
             {"retakes", r.sum.retakes},
             {"handoffs", r.sum.handoffs},

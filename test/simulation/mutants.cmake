@@ -1836,3 +1836,147 @@ void lease_driver::release(]]
 
 void lease_driver::release(]]
 )
+
+# --- Locks whose order binds ------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME fifo_past_a_waiter
+    WHAT "a free lock is granted past a living waiter"
+    FILE src/kinds/fifo/take_turn.lua
+    FIND [[if not first or client_of(first) == client_of(own) then]]
+    WITH [[if true then]]
+)
+colock_mutant(
+    NAME fifo_fenced_past_a_waiter
+    WHAT "the same with fencing"
+    FILE src/kinds/fifo/count_turn.lua
+    FIND [[if not first or client_of(first) == client_of(own) then]]
+    WITH [[if true then]]
+)
+colock_mutant(
+    NAME fifo_try_goes_past
+    WHAT "who does not wait goes past those that do"
+    FILE src/kinds/fifo/take_turn.lua
+    FIND [[if redis.call('exists', KEYS[1]) == 0 then
+    local]]
+    WITH [[if redis.call('exists', KEYS[1]) == 0 and tonumber(ARGV[4]) < 0 then
+    return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+end
+if redis.call('exists', KEYS[1]) == 0 then
+    local]]
+)
+colock_mutant(
+    NAME fifo_try_leaves_a_place
+    WHAT "who does not wait enters the queue"
+    FILE src/kinds/fifo/take_turn.lua
+    FIND [[if tonumber(ARGV[4]) > 0 then]]
+    WITH [[if true then]]
+)
+colock_mutant(
+    NAME fifo_dead_client_blocks
+    WHAT "a client counts as alive without a ticket"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    return found == 1
+]]
+    WITH [[    return true
+]]
+)
+colock_mutant(
+    NAME fifo_second_place_of_the_dead_blocks
+    WHAT "only the first place of a dead client is skipped"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[            if lives(client, ticket, client_of(own)) then]]
+    WITH [[            if dead[1] and client_of(dead[#dead]) == client or lives(client, ticket, client_of(own)) then]]
+)
+colock_mutant(
+    NAME fifo_only_one_dead_is_skipped
+    WHAT "the death of a client is noticed after that of the one before it"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[            if lives(client, ticket, client_of(own)) then]]
+    WITH [[            if place > 0 or lives(client, ticket, client_of(own)) then]]
+)
+colock_mutant(
+    NAME fifo_left_place_counts
+    WHAT "a place that its client has left behind counts as that of its next waiter"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[            if number_of(member) >= number_of(own) then]]
+    WITH [[            if true then]]
+)
+colock_mutant(
+    NAME fifo_enters_at_the_head
+    WHAT "who enters becomes the first of the queue"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[redis.call('zadd', queue, (last or 0) + 1, member)]]
+    WITH [[redis.call('zadd', queue, -(last or 0) - 1, member)]]
+)
+colock_mutant(
+    NAME fifo_queue_not_kept
+    WHAT "the queue ends before the tickets of its waiters"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    if redis.call('pttl', queue) < life then
+        redis]]
+    WITH [[    if redis.call('pttl', queue) == -1 then
+        redis]]
+)
+colock_mutant(
+    NAME fifo_queue_not_kept_by_a_leave
+    WHAT "a leave renews the ticket, and not the queue"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    if others then  -- the queue]]
+    WITH [[    if false then  -- the queue]]
+)
+colock_mutant(
+    NAME fifo_leave_without_ticket
+    WHAT "a leave does not write the ticket, so that the next client is not told"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)]]
+    WITH [[]]
+)
+colock_mutant(
+    NAME fifo_ticket_not_kept
+    WHAT "a client that waits does not renew its ticket"
+    FILE src/kinds/fifo/stay.lua
+    FIND [[local is_written = left < life / 2 or ended[1] ~= nil]]
+    WITH [[local is_written = false]]
+)
+colock_mutant(
+    NAME fifo_left_place_ends_unnoticed
+    WHAT "nobody is told when a place goes that its client has left behind"
+    FILE src/kinds/fifo/stay.lua
+    FIND [[local is_written = left < life / 2 or ended[1] ~= nil]]
+    WITH [[local is_written = left < life / 2]]
+)
+colock_mutant(
+    NAME fifo_enters_by_attempt_only
+    WHAT "a waiter behind another one of its client enters the queue when it attempts"
+    FILE src/runtime/operations/acquire_operation.cpp
+    FIND [[    if (place_ != 0) {
+        queue_->take_place(*this);]]
+    WITH [[    if (place_ != 0 && !@MUTANT@) {
+        queue_->take_place(*this);]]
+)
+colock_mutant(
+    NAME fifo_leave_not_sent
+    WHAT "a waiter that gives up does not leave the queue"
+    FILE src/runtime/key/places.cpp
+    FIND [[    ask_to_leave(place, client_.turn.now());
+}]]
+    WITH [[    if (!@MUTANT@) {
+        ask_to_leave(place, client_.turn.now());
+    }
+}]]
+)
+colock_mutant(
+    NAME fifo_lost_place_not_taken_again
+    WHAT "a waiter whose place is missing does not enter again"
+    FILE src/runtime/key/places.cpp
+    FIND [[what == question::stay && vote.kind == core::vote_kind::denied]]
+    WITH [[what == question::stay && vote.kind == core::vote_kind::denied && !@MUTANT@]]
+)
+colock_mutant(
+    NAME fifo_release_not_told
+    WHAT "the first waiter does not attempt when it is told of the release"
+    FILE src/core/queue_place.cpp
+    FIND [[return is_waiting && is_first() ? on_gone(now) : wait(advice::none);]]
+    WITH [[return is_waiting && is_first() && !@MUTANT@ ? on_gone(now) : wait(advice::none);]]
+)

@@ -61,7 +61,8 @@ bool probed_server::forbids(const kinds::command& command) const {
     if (kind.admission.counts_holders()) {
         return facts.refused_to_semaphores != nullptr;
     }
-    return (kind.admission.shares_lease() && facts.refused_to_readers != nullptr) ||
+    return (kind.orders_waiters && facts.refused_to_orders != nullptr) ||
+           (kind.admission.shares_lease() && facts.refused_to_readers != nullptr) ||
            (kind.value_per_holder && facts.refused_to_fenced != nullptr);
 }
 

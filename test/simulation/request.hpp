@@ -28,6 +28,11 @@ inline std::vector<std::string_view> names_of(const kinds::command& command) {
     return result;
 }
 
+/// Null if it has none. A waiter of a lock whose order binds has a place there.
+inline const std::string* values_of(const core::command& command) {
+    return command.place_ttl == 0 ? command.values : nullptr;
+}
+
 /// A command on its way. It may arrive when its sender is no more, so its words are its own.
 class request {
 public:
@@ -39,7 +44,9 @@ public:
         command.key = words_->key;
         command.more_keys = words_->more_keys;
         command.token = words_->token;
-        command.values = from.command.values != nullptr ? &words_->values : nullptr;
+        if (values_of(command) != nullptr) {
+            command.values = &words_->values;
+        }
     }
 
     [[nodiscard]] const std::string& key() const { return words_->key; }
@@ -69,7 +76,7 @@ private:
         explicit words(const kinds::command& from)
             : key(from.key),
               token(from.token),
-              values(from.values != nullptr ? *from.values : std::string()),
+              values(values_of(from) != nullptr ? *from.values : std::string()),
               more_names(from.more_keys.begin(), from.more_keys.end()),
               more_keys(more_names.begin(), more_names.end()) {}
         words(const words&) = delete;

@@ -3,8 +3,10 @@
 #include "simulation/schedule.hpp"
 
 #include "core/queue_ticket.hpp"
+#include "kinds/kind.hpp"
 #include "simulation/checker.hpp"
 #include "simulation/client.hpp"
+#include "simulation/order_checker.hpp"
 #include "simulation/permit.hpp"
 #include "simulation/voter.hpp"
 
@@ -40,6 +42,8 @@ public:
         : world_(p, seed, trace),
           dialect_dice_(seed ^ 0x6469616c656374U),
           record_dice_(seed ^ 0x7265636f7264U),
+          order_dice_(seed ^ 0x6f72646572U),
+          places_(world_),
           checker_(world_, voters_) {
         name_resources(seed);
     }
@@ -49,8 +53,10 @@ public:
 private:
     void name_resources(std::uint64_t seed);
     void populate();
+    void choose_order(bool is_wanted, std::size_t instances);
     void calm_down();
     void expect_progress();
+    void expect_places();
     void plan_faults();
     void expect_goodput();
     void plan(double per_run, void (schedule::*what)());
@@ -64,6 +70,7 @@ private:
         const std::size_t i = world_.random.below(resources_.size() + records_.size());
         return i < resources_.size() ? resources_[i].key : records_[i - resources_.size()];
     }
+    [[nodiscard]] bool is_ordered() const;
     [[nodiscard]] bool could_grant(const std::string& key);
     [[nodiscard]] std::vector<std::string> keys() const;
 
@@ -98,6 +105,8 @@ private:
     world world_;
     dice dialect_dice_;
     dice record_dice_;  // so that worlds without records are what they would be if there were none
+    dice order_dice_;   // likewise, without locks whose order binds
+    place_checker places_;
     bool takes_several_ = false;  // some users take several names at once
     bool goes_on_ = false;        // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
@@ -116,12 +125,12 @@ void schedule::name_resources(std::uint64_t seed) {
     dice random(seed ^ 0x73656d6170686f72U);
     for (const char* const key : {"key", "other"}) {
         const auto limit = static_cast<std::uint32_t>(1 + random.below(most_permits));
-        resources_.push_back({key, random.chance(0.3) ? limit : 0});
+        resources_.push_back({key, random.chance(0.3) ? limit : 0, false});
     }
     dice several(seed ^ 0x7365766572616cU);
     takes_several_ = world_.faults().crowd == 0 && several.chance(0.15);
     if (takes_several_) {
-        resources_.push_back({"third", 0});
+        resources_.push_back({"third", 0, false});
         for (resource& one : resources_) {
             one.limit = several.chance(0.9) ? 0 : one.limit;
         }
@@ -137,11 +146,17 @@ std::vector<std::string> schedule::keys() const {
 void schedule::populate() {
     static constexpr std::array<std::size_t, 12> sizes = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5, 5, 7};
     const deployment& d = world_.profile().deployment;
-    const std::size_t n =
+    const bool wants_order = order_dice_.chance(0.1);
+    const std::size_t drawn =
         d.kind == topology::standalone ? sizes[world_.random.below(sizes.size())]
         // The vote that a master gives again as it renews a lock is not replicated before it counts.
         : d.replicas_acked != 0 || world_.random.chance(0.6) ? 1
                                                              : 3;
+    const bool may_order = world_.faults().crowd == 0 && !takes_several_;
+    const std::size_t n = wants_order && may_order ? 1 : drawn;
+    if (may_order) {
+        choose_order(wants_order, n);
+    }
     for (std::size_t i = 0; i != n; ++i) {
         deployment kind = d;
         kind.tells_changes = world_.random.chance(0.6);
@@ -167,6 +182,7 @@ void schedule::populate() {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
     goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
+    goes_on_ = goes_on_ || (is_ordered() && order_dice_.chance(0.4));
     const true_time end(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms));
     if (n == 1 && world_.faults().crowd == 0 && record_dice_.chance(0.8)) {
         records_ = {"record", "another record"};
@@ -185,6 +201,21 @@ void schedule::populate() {
             c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
         }
     }
+}
+
+/// An order binds on one instance. A semaphore has none.
+void schedule::choose_order(bool is_wanted, std::size_t instances) {
+    if (instances != 1 || !(is_wanted || order_dice_.chance(0.25))) {
+        return;
+    }
+    for (resource& one : resources_) {
+        one.limit = is_wanted ? 0 : one.limit;
+        one.is_ordered = one.limit == 0;
+    }
+}
+
+bool schedule::is_ordered() const {
+    return std::ranges::any_of(resources_, &resource::is_ordered);
 }
 
 /// It does not fall when more is asked for: these users alone keep the servers busy.
@@ -214,13 +245,18 @@ void schedule::calm_down() {
         world_.run(world_.now() + step, most_steps);
         if (world_.now() >= calm_since + settled) {
             expect_progress();
+            expect_places();
         }
     }
     world_.run(calm_since + finish_time + (goes_on_ ? calm_time : 0ms), most_steps);
 }
 
-/// When one that has waited so long looks at the lock, though the client before it has died.
-duration longest_sleep(duration waited) {
+/// When one that has waited so long looks at the lock, though the client before it has died. If the order binds, all the dead before
+/// it are skipped when their tickets have ended.
+duration longest_sleep(duration waited, const runtime::lock_spec& wanted) {
+    if (wanted.policy->kind().traits().orders_waiters) {
+        return core::milliseconds(wanted.policy->place_ttl());
+    }
     core::queue_ticket_settings queue;
     queue.refresh = client::longest_backoff;
     return queue.interval(waited);
@@ -258,7 +294,8 @@ void schedule::expect_progress() {
         duration patience = duration::max();  // of the one that looks first
         for (const auto& one : clients_) {
             if (const duration waited = one->longest_wait(key); waited > longest) {
-                patience = std::min(patience, longest + longest_sleep(waited));
+                patience =
+                    std::min(patience, longest + longest_sleep(waited, *one->first_wish(key)));
             }
         }
         free_since_.try_emplace(key, world_.now());
@@ -270,6 +307,24 @@ void schedule::expect_progress() {
                                                  in_ms(world_.now() - free_since_[key]) +
                                                  ", and somebody waits for it");
         }
+    }
+}
+
+/// Of the locks whose order binds.
+void schedule::expect_places() {
+    for (const resource& of : resources_) {
+        if (!of.is_ordered) {
+            continue;
+        }
+        if (!voters_.front()->could_answer(of.key)) {
+            places_.skip(of.key);
+            continue;
+        }
+        std::vector<client_waiters> all;
+        for (const auto& one : clients_) {
+            all.push_back(one->waiters_for(of.key));
+        }
+        places_.look(of.key, voters_.front()->server_of(of.key).waiters(of.key), all);
     }
 }
 

@@ -201,6 +201,8 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
                                                 " to a lease that did not have it");
             }
             if (is_executed) {
+                order_.on_executed(one.command, c.answer, keys, host_.keys(), wall_in_ms());
+                expect_reason_to_wait(one.command, c.answer, keys);
                 look_at(c, all, is_claimed);
             } else if (is_claimed) {
                 note_claim(c);
@@ -428,8 +430,8 @@ void server::expect_all_or_none(const kinds::command& command, const core::vote&
 void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
     const bool is_over = c.before.exists && c.before.expires <= wall_in_ms();
     if (wish_of(c.command.token).limit != 0 || c.before.is_foreign || is_over ||
-        !c.command.more_keys.empty()) {
-        return;  // see expect_permits and expect_all_or_none
+        !c.command.more_keys.empty() || asks_for_turn(c.command)) {
+        return;  // see expect_permits, expect_all_or_none and expect_reason_to_wait
     }
     const bool joins_readers =
         is_reader(c.command.token) &&
@@ -443,6 +445,16 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
     const bool has_old_mark = c.before.exists && c.before.marks.empty() && !clears;
     if (!is_held && !has_old_mark && (!has_mark || is_cleared)) {
         world_.violation("instance", name_ + " denied a key that it could have given");
+    }
+}
+
+/// Of a lock whose order binds: it is held, or somebody else waits who lives. While a slot moves, a ticket may be elsewhere.
+void server::expect_reason_to_wait(const kinds::command& command, const core::vote& answer,
+                                   const small_redis::keyspace& before) {
+    if (asks_for_turn(command) && answer.kind == core::vote_kind::denied && !moves_slot_ &&
+        !read_key(before, command.key, wall_in_ms()).exists &&
+        read_waiters(before, command.key, wall_in_ms()).is_turn_of(sender_of(command))) {
+        world_.violation("instance", name_ + " denied a key that is free, and whose turn has come");
     }
 }
 
@@ -601,6 +613,7 @@ std::shared_ptr<const server::state> server::copy() const {
 }
 
 void server::replace(const state& all) {
+    order_.forget();
     host_.replace_keys(all.keys);
     tokens_ = all.tokens;
     marks_ = all.marks;
@@ -669,10 +682,12 @@ void server::hand_off(std::size_t which, server& to) {
 }
 
 void server::begin_to_export(std::size_t slot, std::size_t to) {
+    moves_slot_ = true;
     host_.cluster->migrate(slot, "node:" + std::to_string(to));
 }
 
 void server::begin_to_import(std::size_t slot, std::size_t from) {
+    moves_slot_ = true;
     const std::string address = "node:" + std::to_string(from);
     host_.cluster->assign(slot, slot, address);
     host_.cluster->import(slot, address);
@@ -692,11 +707,14 @@ void server::move_key(std::size_t slot, server& to) {
 }
 
 void server::end_movement(std::size_t slot) {
+    moves_slot_ = false;
     host_.cluster->serve(slot, slot);
 }
 
 template <typename Predicate>
 void server::move_keys(server& to, const Predicate& is_moved) {
+    order_.forget();
+    to.order_.forget();
     small_redis::keyspace rest = host_.keys();
     small_redis::keyspace theirs = to.host_.keys();
     for (std::size_t i = 0; i != host_.keys().size(); ++i) {
@@ -996,6 +1014,17 @@ slot_set server::free_slots(const std::string& key, std::uint32_t limit) const {
 
 bool server::holds_anything(const std::string& key) const {
     return read(key).exists;
+}
+
+bool server::has_anything_of_waiters(const std::string& key) const {
+    const std::string name = waiters_of(key);
+    for (std::size_t i = 0; i != host_.keys().size(); ++i) {
+        const small_redis::record& one = host_.keys()[i];
+        if (one.name.starts_with(name) && one.expires >= wall_in_ms()) {
+            return true;
+        }
+    }
+    return false;
 }
 
 true_time server::lasts_until(const std::string& key, const std::string& token) const {

@@ -3,6 +3,7 @@
 #ifndef COLOCK_TEST_SIMULATION_SERVER_HPP
 #define COLOCK_TEST_SIMULATION_SERVER_HPP
 
+#include "simulation/order_checker.hpp"
 #include "simulation/permit.hpp"
 #include "simulation/redis_session.hpp"
 #include "simulation/stored_key.hpp"
@@ -151,6 +152,12 @@ public:
     [[nodiscard]] bool holds(const std::string& key, const std::string& token) const;
     /// Somebody's, or a semaphore's of which no permit is out.
     [[nodiscard]] bool holds_anything(const std::string& key) const;
+    /// Who waits for the key of a lock whose order binds.
+    [[nodiscard]] stored_waiters waiters(const std::string& key) const {
+        return read_waiters(host_.keys(), key, wall_in_ms());
+    }
+    /// Whether there is anything of theirs.
+    [[nodiscard]] bool has_anything_of_waiters(const std::string& key) const;
     /// The slots of a semaphore that a token has now.
     [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token) const;
     /// Those that nobody has, of a semaphore of that limit. None if another lock has the key.
@@ -217,6 +224,8 @@ private:
     void note_claim(const change& c);
     void expect_mark(const change& c, marks_by_client& expected);
     void expect_reason(const change& c, bool has_mark, bool is_cleared);
+    void expect_reason_to_wait(const kinds::command& command, const core::vote& answer,
+                               const small_redis::keyspace& before);
     void expect_permits(const change& c);
     void expect_vacancy(const change& c);
     void destroy_all(const std::function<void(const std::string& token)>& told);
@@ -238,6 +247,8 @@ private:
     std::map<std::string, std::set<std::string>> tokens_;  // see `state`
     std::map<std::string, marks_by_client> marks_;         // likewise
     std::map<const small_redis::session*, std::function<void()>> tellers_;
+    order_checker order_{world_, name_};
+    bool moves_slot_ = false;          // key by key
     small_redis::keyspace last_keys_;  // before the command that is executed
     std::uint64_t last_version_ = 0;   // likewise
     std::vector<bool> failures_;       // of the commands that came as one: which were errors

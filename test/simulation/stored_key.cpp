@@ -173,4 +173,57 @@ stored_record read_record(const small_redis::keyspace& keys, std::string_view na
     return result;
 }
 
+const stored_waiter* stored_waiters::find(const stored_waiter& one) const {
+    const auto found =
+        std::ranges::find_if(members, [&](const auto& other) { return other.is_same(one); });
+    return found == members.end() ? nullptr : &*found;
+}
+
+/// An earlier number of the same client was left behind.
+bool stored_waiters::is_turn_of(const stored_waiter& one) const {
+    for (const stored_waiter& other : members) {
+        if (other.client == one.client && other.place >= one.place) {
+            return true;
+        }
+        if (other.client != one.client && other.lives) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::string waiters_of(std::string_view key) {
+    return "{" + std::string(key) + "}:colock:waiters";
+}
+
+bool has_ticket(const small_redis::keyspace& keys, std::string_view key, std::uint64_t client,
+                wall_milliseconds now) {
+    const small_redis::record* const found =
+        keys.find(waiters_of(key) + ":" + std::to_string(client));
+    return found != nullptr && now <= found->expires;
+}
+
+stored_waiters read_waiters(const small_redis::keyspace& keys, std::string_view key,
+                            wall_milliseconds now) {
+    stored_waiters result;
+    const small_redis::record* const found = keys.find(waiters_of(key));
+    if (found == nullptr || now > found->expires) {
+        return result;
+    }
+    const auto* const set = std::get_if<small_redis::sorted_set>(&found->content);
+    result.is_foreign =
+        set == nullptr || set->members().front().name.find('.') == std::string::npos;
+    if (result.is_foreign) {
+        return result;
+    }
+    for (const small_redis::sorted_set::member& one : set->members()) {
+        stored_waiter waiter;
+        waiter.client = number_behind("", one.name);
+        waiter.place = number_behind(std::to_string(waiter.client) + ".", one.name);
+        waiter.lives = has_ticket(keys, key, waiter.client, now);
+        result.members.push_back(waiter);
+    }
+    return result;
+}
+
 }  // namespace colock::simulation

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-// What the key of a lock or of a record holds at a server, read apart from the library.
+// What the key of a lock or of a record holds at a server, and who waits for it, read apart from the library.
 
 namespace colock::simulation {
 
@@ -77,6 +77,38 @@ struct stored_record {
 /// The same of a record. The end of a value is a change: the record has the next version then.
 stored_record read_record(const small_redis::keyspace& keys, std::string_view name,
                           wall_milliseconds now);
+
+/// A waiter of a lock whose order binds.
+struct stored_waiter {
+    std::uint64_t client = 0;
+    std::uint64_t place = 0;  ///< its number among those of its client
+    bool lives = false;       ///< its client has a ticket
+
+    [[nodiscard]] bool is_same(const stored_waiter& other) const {
+        return client == other.client && place == other.place;
+    }
+};
+
+/// All of them, the longest waiting first.
+struct stored_waiters {
+    bool is_foreign = false;  ///< no lock wrote their queue
+    std::vector<stored_waiter> members{};
+
+    /// Null if it does not wait.
+    [[nodiscard]] const stored_waiter* find(const stored_waiter& one) const;
+    /// Whether that waiter, or a later one of its client, is before all living waiters of other clients.
+    [[nodiscard]] bool is_turn_of(const stored_waiter& one) const;
+};
+
+/// What the waiters of that key, and their tickets, are named.
+std::string waiters_of(std::string_view key);
+
+stored_waiters read_waiters(const small_redis::keyspace& keys, std::string_view key,
+                            wall_milliseconds now);
+
+/// Whether that client of that key has a ticket.
+bool has_ticket(const small_redis::keyspace& keys, std::string_view key, std::uint64_t client,
+                wall_milliseconds now);
 
 }  // namespace colock::simulation
 

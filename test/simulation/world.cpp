@@ -18,6 +18,7 @@ void tally::add(const tally& other) {
     heals += other.heals;
     raises += other.raises;
     several += other.several;
+    ordered += other.ordered;
     permits += other.permits;
     retakes += other.retakes;
     handoffs += other.handoffs;

@@ -28,6 +28,7 @@ struct tally {
     std::uint64_t heals = 0;
     std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
     std::uint64_t several = 0;   ///< leases with several names
+    std::uint64_t ordered = 0;   ///< acquisitions of locks whose order binds
     std::uint64_t permits = 0;   ///< leases of semaphores
     std::uint64_t retakes = 0;   ///< further rounds of an acquire, for the same permits everywhere
     std::uint64_t handoffs = 0;  ///< leases handed off inside a process

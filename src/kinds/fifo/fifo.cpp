@@ -119,7 +119,12 @@ public:
         if (ticket->expires - now_ < ttl_ / 2) {
             write_ticket();
         }
-        if (is_our_turn()) {
+        const std::size_t before = all_->members.size();
+        const bool is_ours = is_our_turn();
+        if (all_->members.size() != before) {
+            write_ticket();
+        }
+        if (is_ours) {
             return vote::granted(0);
         }
         auto place = std::ranges::find(all_->members, own_);

@@ -104,6 +104,7 @@ end
 local function enter(queue, ticket, member, life)
     if redis.call('zscore', queue, member) then
         if redis.call('exists', ticket) == 0 then
+            try(queue, ticket, life)
             write_ticket(ticket, life)
         end
         return
@@ -129,6 +130,9 @@ local function leave(queue, ticket, member, life)
     local others = redis.call('zrange', queue, 0, 1)[2]
     local left = redis.call('pttl', ticket)
     redis.call('zrem', queue, member)
+    if others then  -- the queue lives as long as the tickets
+        redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))
+    end
     redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)
 end
 

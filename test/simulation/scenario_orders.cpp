@@ -1,0 +1,295 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Locks whose order binds: who is granted next, and who has a place.
+
+#include "simulation/scenario_themes.hpp"
+
+#include "core/queue_place.hpp"
+#include "kinds/fifo/fifo.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+constexpr duration short_refresh = 60ms;  // and a ticket of 240 ms
+constexpr duration long_refresh = 1s;     // so that nobody looks by itself
+
+spec& ordered_lock(stage& s, duration refresh, bool is_fenced = false) {
+    spec& result = s.lock();
+    runtime::lock_policy& policy = result.policy;
+    policy.set_kind(is_fenced ? kinds::fenced_fifo : kinds::fifo);
+    policy.handoff = {0, duration::zero()};
+    policy.attempts = 0;
+    policy.retry = {4ms, refresh};
+    policy.place_refresh = refresh;
+    return result;
+}
+
+stored_waiters waiters_at(stage& s) {
+    return s.instance(0).waiters(stage::key);
+}
+
+bool has_place(stage& s, const taking& t) {
+    const stored_waiters all = waiters_at(s);
+    return std::ranges::any_of(all.members, [&](const stored_waiter& one) {
+        return one.lives && one.place == t.op->place() &&
+               one.client == t.by->engine().parts().client_number;
+    });
+}
+
+/// Each of them holds the lock in turn, and is woken as soon as the one before it has released.
+void expect_turns(stage& s, const std::vector<taking*>& in_order) {
+    for (taking* const one : in_order) {
+        s.run_to(s.now() + 10ms);
+        s.expect(one->held(), "the next waiter in the order of arrival holds the lock");
+        s.release(*one);
+    }
+}
+
+/// Two clients that wait with two tasks each die. The client behind them is granted when their tickets have ended.
+void dead_clients(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    for (const std::size_t user : {1U, 1U, 2U, 2U, 3U}) {
+        s.acquire(user, ordered_lock(s, short_refresh));
+        s.run_to(s.now() + 10ms);
+    }
+    s.user(1).crash();
+    s.user(2).crash();
+    taking& last = s.acquire(3, ordered_lock(s, short_refresh));
+    const duration died = s.now();
+    s.release(holder);
+    s.run_to(died + 4 * short_refresh + 20ms);
+    s.expect(s.grants().size() == 2, "dead clients cost the time of one ticket");
+    s.run_to(s.now() + 10ms);
+    s.expect(!last.told, "the first task of the living client is granted first");
+    s.user(3).close();
+}
+
+/// The same, and the client behind them has left before. The next one that comes is granted at once.
+void dead_clients_alone(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    for (const std::size_t user : {1U, 1U, 2U, 2U}) {
+        s.acquire(user, ordered_lock(s, short_refresh));
+        s.run_to(s.now() + 10ms);
+    }
+    taking& last = s.acquire(3, ordered_lock(s, long_refresh));
+    s.run_to(60ms);
+    s.user(1).crash();
+    s.user(2).crash();
+    s.release(holder);
+    s.run_to(150ms);
+    s.cancel(last);
+    s.run_to(320ms);
+    s.expect(waiters_at(s).members.size() == 4, "the dead have left their places");
+    taking& next = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(330ms);
+    s.expect(next.held(), "all the dead are skipped together");
+    s.release(next);
+}
+
+/// They keep their places for as long as it takes, and in their order.
+void long_wait(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    taking& a = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(20ms);
+    taking& b = s.acquire(2, ordered_lock(s, short_refresh));
+    s.run_to(30ms);
+    while (s.now() < 3s) {
+        s.run_to(s.now() + 10ms);
+        s.expect(has_place(s, a) && has_place(s, b), "waiters keep their places");
+    }
+    s.release(holder);
+    expect_turns(s, {&a, &b});
+}
+
+/// The second task of a client waits in that client. Another client comes after it.
+void order_of_tasks(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(20ms);
+    taking& second = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(30ms);
+    taking& other = s.acquire(2, ordered_lock(s, long_refresh));
+    s.run_to(40ms);
+    s.release(holder);
+    expect_turns(s, {&first, &second, &other});
+}
+
+/// The first waiter gives up (take 0: its client has no other, take 1: it has one at the end). The next one is told of that, and then of
+/// the release.
+void first_leaves(stage& s, int take) {
+    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(20ms);
+    taking& next = s.acquire(2, ordered_lock(s, long_refresh));
+    s.run_to(30ms);
+    std::vector<taking*> rest{&next};
+    if (take == 1) {
+        rest.push_back(&s.acquire(1, ordered_lock(s, long_refresh)));
+        s.run_to(40ms);
+    }
+    s.cancel(first);
+    s.run_to(60ms);
+    s.expect(waiters_at(s).members.size() == rest.size(), "who gives up leaves at once");
+    s.release(holder);
+    expect_turns(s, rest);
+}
+
+/// The first waiter cannot hear that the lock is free. Others try in the meantime.
+void tries(stage& s, int take) {
+    const bool is_fenced = take == 1;
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh, is_fenced));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, short_refresh, is_fenced));
+    s.run_to(20ms);
+    s.cut_off(1, 0, 100ms);
+    s.release(holder);
+    s.run_to(30ms);
+    s.expect(!s.has_key(0), "the lock is free, and a client waits that cannot hear it");
+    for (const std::size_t user : {0U, 2U}) {
+        taking& tried =
+            s.acquire(user, ordered_lock(s, short_refresh, is_fenced), core::time_point::min());
+        s.run_to(s.now() + 10ms);
+        s.expect(tried.ended() && !tried.granted(), "a try goes past no living waiter");
+        s.expect(waiters_at(s).members.size() == 1, "a try leaves no place");
+    }
+    taking& last = s.acquire(2, ordered_lock(s, short_refresh, is_fenced));
+    s.run_to(60ms);
+    s.expect(!last.told, "a waiter goes past no living waiter");
+    s.run_to(140ms);
+    expect_turns(s, {&first, &last});
+}
+
+/// A waiter gives up at any moment, and another one of its client stays. Its place does not end with the time that the queue had left.
+void place_outlives_a_leave(stage& s, int take) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(20ms);
+    taking& second = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(100ms + take * 7ms);
+    s.cancel(first);
+    for (int i = 0; i != 60; ++i) {
+        s.run_to(s.now() + 5ms);
+        s.expect(has_place(s, second), "the waiter that stays keeps its place");
+    }
+    s.release(holder);
+    expect_turns(s, {&second});
+}
+
+/// The second waiter stands still for longer than its ticket lives. It gets a place at the end.
+void pause(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(3, ordered_lock(s, short_refresh));
+    s.run_to(20ms);
+    taking& sleeper = s.acquire(1, ordered_lock(s, short_refresh));
+    s.run_to(30ms);
+    taking& next = s.acquire(2, ordered_lock(s, short_refresh));
+    s.run_to(40ms);
+    s.user(1).pause(600ms);
+    s.run_to(600ms);
+    s.expect(!has_place(s, sleeper), "a client that stands still loses its place");
+    s.run_to(650ms);
+    s.expect(has_place(s, sleeper), "it gets another place");
+    taking& last = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(660ms);
+    s.release(holder);
+    expect_turns(s, {&first, &next, &sleeper, &last});
+}
+
+/// A client gives up its only waiter, and the server does not hear of it. Its next waiter does not count as the former one.
+void place_left_behind(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
+    s.run_to(10ms);
+    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(20ms);
+    taking& next = s.acquire(2, ordered_lock(s, long_refresh));
+    s.run_to(30ms);
+    s.mute(1, 0, 40ms);
+    s.cancel(first);
+    s.run_to(35ms);
+    s.disconnect(1, 0);
+    s.run_to(60ms);
+    s.expect(waiters_at(s).members.size() == 2, "a place is left behind");
+    taking& last = s.acquire(1, ordered_lock(s, long_refresh));
+    s.run_to(80ms);
+    s.release(holder);
+    expect_turns(s, {&next, &last});
+}
+
+}  // namespace
+
+std::vector<scenario> order_scenarios() {
+    constexpr deployment telling{topology::standalone, 0, 0, true};
+    return {
+        {"fault_56_sim_dead_clients_in_order",
+         "clients that wait in order die, and the next client is granted after one ticket",
+         {1, 4, {}, {}, telling},
+         1,
+         dead_clients,
+         {"fifo_dead_client_blocks"}},
+        {"fault_56_sim_dead_clients_alone",
+         "dead clients are in front of a newcomer, and it is granted at once",
+         {1, 4, {}, {}, telling},
+         1,
+         dead_clients_alone,
+         {"fifo_dead_client_blocks", "fifo_second_place_of_the_dead_blocks",
+          "fifo_only_one_dead_is_skipped"}},
+        {"fault_57_sim_long_wait_in_order",
+         "two clients wait for long, and keep their places",
+         {1, 3, {}, {}, telling},
+         1,
+         long_wait,
+         {"fifo_ticket_not_kept", "fifo_queue_not_kept"}},
+        {"fault_57_sim_place_after_a_leave",
+         "a waiter gives up, and another one of its client keeps its place",
+         {1, 2, {}, {}, telling},
+         30,
+         place_outlives_a_leave,
+         {"fifo_queue_not_kept_by_a_leave"}},
+        {"fault_58_sim_order_of_tasks",
+         "two tasks of a client wait, and another client comes after them",
+         {1, 3, {}, {}, telling},
+         1,
+         order_of_tasks,
+         {"fifo_enters_by_attempt_only", "fifo_enters_at_the_head", "fifo_release_not_told"}},
+        {"fault_58_sim_first_leaves",
+         "the first waiter gives up, and the next one is woken at once",
+         {1, 3, {}, {}, telling},
+         2,
+         first_leaves,
+         {"fifo_leave_without_ticket", "fifo_leave_not_sent"}},
+        {"fault_58_sim_tries_in_order",
+         "others try while the lock is free, and its first waiter cannot hear that",
+         {1, 3, {}, {}, telling},
+         2,
+         tries,
+         {"fifo_past_a_waiter", "fifo_fenced_past_a_waiter", "fifo_try_goes_past",
+          "fifo_try_leaves_a_place"}},
+        {"fault_57_sim_pause_in_order",
+         "a waiter stands still for long, and gets a place at the end",
+         {1, 4, {}, {}, telling},
+         1,
+         pause,
+         {"fifo_lost_place_not_taken_again"}},
+        {"fault_58_sim_place_left_behind",
+         "a client does not use the place that it has left behind",
+         {1, 3, {}, {}, telling},
+         1,
+         place_left_behind,
+         {"fifo_left_place_counts", "fifo_left_place_ends_unnoticed"}},
+    };
+}
+
+}  // namespace colock::simulation

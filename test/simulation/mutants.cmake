@@ -1967,6 +1967,13 @@ colock_mutant(
     WITH [[what == question::stay && vote.kind == core::vote_kind::denied && !@MUTANT@]]
 )
 colock_mutant(
+    NAME fifo_other_places_forgotten
+    WHAT "after a pause only the first and the last place of a client are looked for"
+    FILE src/runtime/key/places.cpp
+    FIND [[if (now - std::exchange(asked_, now) >= longest_silence()) {]]
+    WITH [[if (now - std::exchange(asked_, now) >= longest_silence() && !@MUTANT@) {]]
+)
+colock_mutant(
     NAME fifo_release_not_told
     WHAT "the first waiter does not attempt when it is told of the release"
     FILE src/core/queue_place.cpp

@@ -80,6 +80,7 @@ private:
     void carry_out(const core::queue_place::step& step, core::time_point now);
     kinds::command& ask(question what, core::step step, std::string_view key, core::time_point now);
     void ask_to_enter(std::uint64_t place, core::time_point now);
+    [[nodiscard]] core::duration longest_silence() const noexcept;
     void enter_again(core::time_point now);
     void ask_to_leave(std::uint64_t place, core::time_point now);
     void ask_lock(core::time_point now);
@@ -96,8 +97,10 @@ private:
     std::vector<std::uint64_t> waiting_;  // in increasing order
     std::vector<std::uint64_t> leaving_;  // until the instance has said so
     bool left_behind_ = false;            // one of them: the instance may not have heard of it
-    bool must_enter_again_ = false;       // an instance has not said that a waiter has entered
-    std::list<std::string> tickets_;      // the last is watched. Commands may refer to the others
+    bool must_enter_again_ =
+        false;                  // an instance has not said that a waiter has entered, or is there
+    core::time_point asked_{};  // to keep the places, at last
+    std::list<std::string> tickets_;  // the last is watched. Commands may refer to the others
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
     std::uint32_t pending_leaves_ = 0;

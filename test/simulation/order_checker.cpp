@@ -149,9 +149,10 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
         for (const std::uint64_t number : one.waiting) {
             const stored_waiter* const found = there.find({one.number, number});
             const bool has_place = found != nullptr && found->lives;
-            expect_soon(missing_since_, {key, one.number, number},
-                        has_place || !one.settled.contains(number), longest_without, "place",
-                        one.who + " waits without a place, for ");
+            expect_soon(
+                missing_since_, {key, one.number, number},
+                has_place || !one.settled.contains(number), longest_without, "place",
+                one.who + "'s waiter " + std::to_string(number) + " has no place in the queue of ");
         }
     }
     std::set<place> stale;
@@ -159,8 +160,7 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
     if (first != there.members.end()) {
         // An earlier waiter of the client uses a place that is there again, after a restart without the last writes.
         const auto its = named(first->client);
-        if (its == clients.end() || its->waiting.empty() ||
-            *its->waiting.begin() > first->place) {
+        if (its == clients.end() || its->waiting.empty() || *its->waiting.begin() > first->place) {
             stale.emplace(key, first->client, first->place);
         }
     }

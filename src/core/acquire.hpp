@@ -123,6 +123,9 @@ public:
     /// The attempt that has begun is sent only now.
     void sent_at(time_point now) noexcept { sent_ = now; }
 
+    /// When the first attempt began.
+    [[nodiscard]] time_point began() const noexcept { return began_; }
+
     /// When the current or last attempt was sent.
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
 

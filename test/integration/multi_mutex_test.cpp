@@ -285,6 +285,33 @@ BOOST_AUTO_TEST_CASE(a_waiter_knows_which_name_is_taken) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
+/// A task that has one of the names may want another one before it lets go. If it waited for the waiter, both would wait forever.
+BOOST_AUTO_TEST_CASE(a_waiter_keeps_nobody_of_its_client_from_a_name_that_is_free) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, patient_config(instances.config()));
+        lease b = co_await mutex(locks, "b").acquire();
+        pending_acquire waiting;
+        const multi_mutex both = lock_on(locks, "a", "b");
+        waiting.start(both);
+        co_await async_wait_until([&] { return locks.counters().contended >= 1 && idle(locks); });
+
+        lease a = co_await mutex(locks, "a", patient()).acquire();
+        co_await a.release();
+        const multi_mutex others = lock_on(locks, "a", "c");
+        lease a_and_c = co_await others.acquire();
+        co_await a_and_c.release();
+        BOOST_TEST(!waiting.result.has_value());
+
+        co_await b.release();
+        co_await async_wait_until([&] { return waiting.result.has_value(); });
+        BOOST_TEST(!*waiting.result);
+        co_await waiting.granted.release();
+        co_await locks.close();
+    }());
+    BOOST_TEST(instances.keys() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(impossible_arguments_are_refused) {
     asio::io_context context;
     client locks(context, instances.config());

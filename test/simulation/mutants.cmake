@@ -1774,6 +1774,13 @@ colock_mutant(
         }]]
 )
 colock_mutant(
+    NAME multi_stands_in_the_way
+    WHAT "a waiter for several names never lets those pass that want the first one only"
+    FILE src/runtime/operations/acquire_operation.cpp
+    FIND [[                                      !adopts() && machine_->backing_off() &&]]
+    WITH [[                                      !adopts() && !@MUTANT@ && machine_->backing_off() &&]]
+)
+colock_mutant(
     NAME multi_looks_at_one_name
     WHAT "a waiter for several names is told only how long the first is held"
     FILE src/kinds/multi/obstacle_all.lua

@@ -110,6 +110,22 @@ void undo_of_one_name(stage& s, int take) {
     s.release(holder);
 }
 
+/// Whoever has the second name wants the first one, too, and waits behind another task of its client that wants both.
+void waiter_lets_others_pass(stage& s, int) {
+    taking& holder = s.acquire(0, lock_on_another(s, 3s));
+    s.run_to(10ms);
+    taking& waiter = s.acquire(0, patient_lock_on_both(s));
+    s.run_to(20ms);
+    taking& more = s.acquire(0, s.lock());
+    s.run_to(200ms);
+    s.expect(!waiter.ended() && more.held(), "the waiter for two names lets the other one pass");
+    s.release(more);
+    s.release(holder);
+    s.run_to(300ms);
+    s.expect(waiter.held(), "the waiter gets both names");
+    s.release(waiter);
+}
+
 }  // namespace
 
 std::vector<scenario> several_scenarios() {
@@ -128,6 +144,12 @@ std::vector<scenario> several_scenarios() {
          1,
          waiter_waits_for_the_end,
          {"multi_looks_at_one_name"}},
+        {"fault_53_sim_waiter_in_the_way",
+         "a waiter for two names keeps nobody from the first one, while the second is taken",
+         {1, 1},
+         1,
+         waiter_lets_others_pass,
+         {"multi_stands_in_the_way"}},
         {"fault_54_sim_release_of_several_names",
          "the release of a name is refused, and those on other nodes are released",
          {1, 1, {}, {}, clustered},

@@ -58,10 +58,11 @@ void key_queue::start(acquire_operation& newcomer) {
     if (lease_driver* const own = held_for(newcomer.acts_for())) {
         enter_again(newcomer, *own);
     } else if (!local_.admits(newcomer.admission())) {
-        client_.owners.add_waiter(newcomer.acts_for());
-        local_.push(newcomer);
-        ++client_.counts.queued;
+        push(newcomer);
         newcomer.wait_in_local_queue();
+        if (acquire_operation* const first = attempting()) {
+            first->on_waiter_behind();
+        }
     } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
         newcomer.receive(lease->add_holder());
     } else {
@@ -134,6 +135,20 @@ std::shared_ptr<acquire_operation> key_queue::next() {
         return std::static_pointer_cast<acquire_operation>(waiter.self());
     }
     return nullptr;
+}
+
+void key_queue::let_others_pass(acquire_operation& one) {
+    forget_more_keys(one);
+    local_.leave();
+    push(one);
+    one.wait_behind_others();
+    client_.queues.advance(*this);
+}
+
+void key_queue::push(acquire_operation& last) {
+    client_.owners.add_waiter(last.acts_for());
+    local_.push(last);
+    ++client_.counts.queued;
 }
 
 void key_queue::remove(acquire_operation& waiter) noexcept {

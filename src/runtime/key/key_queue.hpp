@@ -77,6 +77,8 @@ public:
     /// Takes a ticket for an operation that is at the key, if there is none. Returns false if that cannot be.
     bool join_remote_queue(const acquire_operation& waiting);
     void leave_remote_queue();
+    /// It waits at the key for something else than the key. Those behind it come first.
+    void let_others_pass(acquire_operation& one);
     /// Whether other clients are known to wait for the key, so that it is fair to join them before the first attempt.
     [[nodiscard]] bool expects_other_clients();
     /// Whether holders in other clients are to be expected, so that there is no sense in an attempt that only looks for none.
@@ -142,6 +144,7 @@ private:
     [[nodiscard]] lease_driver* to_be_shared(const acquire_operation& newcomer,
                                              core::time_point now);
     void enter_again(acquire_operation& newcomer, lease_driver& lease);
+    void push(acquire_operation& last);
     void admit_owner(lease_driver& lease);
     void remove(acquire_operation& waiter) noexcept;
     void leave(const acquire_operation& one, core::acquire_outcome outcome);

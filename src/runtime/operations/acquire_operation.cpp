@@ -18,6 +18,9 @@ namespace {
 
 using event = core::acquire::event;
 
+/// At the first of its names, while another one is taken. After that it lets those behind it pass.
+constexpr core::duration longest_stand = std::chrono::milliseconds(100);
+
 /// In the remote queue, behind other clients. After that a writer announces itself, and a reader attempts.
 constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
 
@@ -401,7 +404,9 @@ void acquire_operation::on_time(core::time_point now) {
             start_attempts();
             break;
         case stage::attempting:
-            if (!at_gate::is_linked()) {
+            if (lets_others_pass() <= now) {
+                queue_->let_others_pass(*this);
+            } else if (!at_gate::is_linked()) {
                 resume(event::just(event::kind_type::timer));
             } else if (now < send_until_) {
                 wait(send_until_);
@@ -429,8 +434,30 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
     } else if (step.failed) {
         finish(closing_ ? core::acquire_outcome::closed : *step.failed);
     } else {
-        wait(step.until);
+        wait(std::min(step.until, lets_others_pass()));
     }
+}
+
+/// One that waits for another of its names is in the way of those that want the first one only. One of these may hold that other name,
+/// and would not release it before it has both. So nobody waits here for long while others wait behind.
+core::time_point acquire_operation::lets_others_pass() const noexcept {
+    const bool may_stand_in_the_way = !spec_->more_keys.empty() && spec_->policy->attempts == 0 &&
+                                      !adopts() && machine_->backing_off() &&
+                                      machine_->last_outcome() == core::acquire_outcome::contended;
+    return may_stand_in_the_way && !queue_->local().empty() ? machine_->began() + longest_stand
+                                                            : core::never;
+}
+
+void acquire_operation::on_waiter_behind() {
+    if (stage_ == stage::attempting && machine_->backing_off()) {
+        wait(std::min(lets_others_pass(), time()));
+    }
+}
+
+void acquire_operation::wait_behind_others() {
+    last_votes_ = std::make_unique<const core::round>(lease_->votes());
+    give_up_attempt();
+    wait_in_local_queue();
 }
 
 /// Until the instances have room for it. A single attempt of a caller that gave no time waits as long as it would wait for

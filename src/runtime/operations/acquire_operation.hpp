@@ -84,6 +84,10 @@ public:
     void come_to(key_queue& queue) noexcept { queue_ = &queue; }
     /// Others of the client are before it.
     void wait_in_local_queue();
+    /// Another one has come behind it.
+    void on_waiter_behind();
+    /// It has let those behind it pass, and is behind all of them now.
+    void wait_behind_others();
     /// Nobody is any more, and it is about to begin.
     void become_next() noexcept { stage_ = stage::next; }
     void begin();
@@ -183,6 +187,7 @@ private:
     void wait_to_be_sent(core::time_point now);
     void give_up_sending(core::time_point now);
     void wait_for_others();
+    [[nodiscard]] core::time_point lets_others_pass() const noexcept;
     void ask_remaining();
     void ask_remaining(std::size_t index);
     void wait(core::time_point until);

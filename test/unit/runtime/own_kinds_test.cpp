@@ -103,7 +103,7 @@ private:
 /// One holder, of several names.
 class names_kind final : public memory_kind {
 public:
-    constexpr names_kind() : memory_kind({.name = "names"}) {}
+    constexpr names_kind() : memory_kind({.name = "names", .joins_remote_queue = false}) {}
 
     vote execute(const kinds::command& command, kinds::table& keys,
                  const kinds::instant& at) const override {
@@ -346,6 +346,51 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
             }
         }
     }
+}
+
+/// Whoever has the other name may want the first one before it lets go.
+BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_first) {
+    for (const core::duration waited : {10ms, 90ms, 20'000ms}) {
+        const acquire held = a->lock("b", patient(*a, kinds::exclusive));
+        const acquire both = take_both(*this, *a);
+        world().run_for(waited);
+        const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
+        expect_granted(first, 101ms);
+        BOOST_TEST(!both->is_finished);
+        held->let_go();
+        world().run_for(10ms);
+        BOOST_TEST(!both->is_finished);
+        first->let_go();
+        expect_granted(both, 20ms);
+        both->let_go();
+        world().run_for(100ms);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_stays_the_first_if_nobody_is_behind_it) {
+    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
+    const acquire both = take_both(*this, *a);
+    world().run_for(10ms);
+    const std::uint64_t before = attempts(*a);
+    world().run_for(1s);
+    BOOST_TEST(attempts(*a) == before);
+    BOOST_TEST(a->engine().parts().counts.queued == 0U);
+    held->let_go();
+    expect_granted(both, 20ms);
+    both->let_go();
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_has_let_others_pass_may_be_cancelled) {
+    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
+    const acquire both = take_both(*this, *a);
+    const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
+    expect_granted(first, 150ms);
+    both->cancel();
+    BOOST_TEST_REQUIRE(world().run_until([&] { return both->is_finished; }, 1ms));
+    BOOST_TEST((both->outcome == acquire_outcome::cancelled));
+    BOOST_TEST(a->engine().parts().counts.queued == 0U);
+    first->let_go();
+    held->let_go();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -97,6 +97,7 @@ struct lock_options {
     /// - The lease was extended to another ttl.
     /// - No watchdog renews it (`renew` is 0).
     /// - Less than half of its ttl is left.
+    /// - The order binds, and a waiter of another client comes first.
     ///
     /// With fencing, each holder has a fence of its own. A hand-off then takes a round trip, which checks
     /// the lock and counts a fence. It takes two if the servers' counters differ. A release and a new
@@ -131,7 +132,8 @@ struct lock_options {
     /// skipped after four times `retry.maximum`, which is limited to 50 ms to 1 s here. A client that stands
     /// still for as long loses its places, and gets new ones at the end.
     ///
-    /// A lease is not handed off in the client: `handoff_limit` has no effect. See docs/fifo.md.
+    /// A lease is handed off in the client only to a waiter that has nobody of another client before it. See
+    /// docs/fifo.md.
     queue_order order = queue_order::hint;
 
     /// Returns the interval of the watchdog: `renew`, or a third of the ttl.

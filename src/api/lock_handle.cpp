@@ -102,8 +102,6 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     policy.unavailable_timeout = options.unavailable_timeout;
     policy.handoff = {options.handoff_limit, options.handoff_time};
     if (kind.traits().orders_waiters) {
-        policy.handoff = {
-            0, core::duration::zero()};  // others may wait before the next one of this client
         policy.place_refresh = core::queue_place_settings::refresh_for(options.retry.maximum);
     }
     return policy;

@@ -173,7 +173,7 @@ BOOST_DATA_TEST_CASE(dead_clients_are_skipped, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
     BOOST_TEST(s.attempt(bob) == "denied: another");
-    BOOST_TEST(s.enter(bob_too) == "granted 0");
+    BOOST_TEST(s.enter(bob_too) == "granted 1");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.stay(cid) == "granted 2");
     s.forget_client(bob.client);
@@ -205,7 +205,7 @@ BOOST_DATA_TEST_CASE(a_client_without_a_ticket_enters_again, all_kinds) {
 BOOST_DATA_TEST_CASE(a_client_whose_later_waiter_is_first_has_its_turn, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.enter(bob_too) == "granted 0");
+    BOOST_TEST(s.enter(bob_too) == "granted 2");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.attempt(bob) == "denied: another");
     BOOST_TEST(s.stay(bob, 2) == "granted 0");
@@ -241,7 +241,7 @@ BOOST_DATA_TEST_CASE(no_ticket_ends_earlier_by_another_lock, all_kinds) {
     BOOST_TEST(s.attempt(ann) == "granted");
     BOOST_TEST(s.attempt(bob) == "denied: another");
     s.place_ttl = 1;
-    BOOST_TEST(s.enter(bob_too) == "granted 0");
+    BOOST_TEST(s.enter(bob_too) == "granted 1");
     BOOST_TEST(s.leave(bob_too) == "granted 0");
     s.place_ttl = 60'000;
     const auto later = std::chrono::steady_clock::now() + 20ms;
@@ -264,6 +264,18 @@ BOOST_DATA_TEST_CASE(a_waiter_that_leaves_is_in_nobodys_way, all_kinds) {
     BOOST_TEST(s.attempt(cid) == "granted");
     BOOST_TEST(s.release(cid) == "granted");
     s.expect_no_queue();
+}
+
+/// A lease of the client may go to a waiter that is directly behind another one of the client, or behind nobody.
+BOOST_DATA_TEST_CASE(a_waiter_that_enters_is_told_who_of_its_client_is_before_it, all_kinds) {
+    scene s(sample);
+    BOOST_TEST(s.attempt(ann) == "granted");
+    BOOST_TEST(s.enter(bob_too) == "granted 2");  // nobody: it is told its own number
+    BOOST_TEST(s.enter({bob.client, 3}) == "granted 2");
+    BOOST_TEST(s.enter(cid) == "granted 0");  // another client
+    BOOST_TEST(s.enter({bob.client, 4}) == "granted 0");
+    BOOST_TEST(s.enter({bob.client, 5}) == "granted 4");
+    BOOST_TEST(s.enter({bob.client, 5}) == "granted 0");  // it was there
 }
 
 BOOST_DATA_TEST_CASE(a_waiter_that_enters_twice_has_one_place, all_kinds) {

@@ -684,6 +684,22 @@ void checker::on_validity(token_life& life, core::time_point until) {
     });
 }
 
+/// If the order of a lock binds, nobody who waits was before the one that is handed its lease.
+void checker::on_handed_off_in_order(const std::string& key, const stored_waiter& next) {
+    const stored_waiters there = voters_.front()->server_of(key).waiters(key);
+    const stored_waiter* const its = there.find(next);
+    if (its == nullptr) {
+        return;  // the server has lost it
+    }
+    for (const stored_waiter& one : std::span(there.members.data(), its)) {
+        if (one.client != next.client && one.lives && waits(key, one)) {
+            world_.violation("order", key + " was handed off past waiter " +
+                                          std::to_string(one.place) + " of client number " +
+                                          std::to_string(one.client));
+        }
+    }
+}
+
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
 void checker::on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                             core::time_point until) {

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -126,6 +127,9 @@ public:
     checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
         : world_(w), voters_(voters), records_(w, voters), once_(w, voters) {}
 
+    /// Whether that waiter for that key waits, in any client. Whoever has the clients sets it.
+    std::function<bool(const std::string& key, const stored_waiter& one)> waits;
+
     /// The rules for records.
     [[nodiscard]] record_checker& records() { return records_; }
 
@@ -169,6 +173,8 @@ public:
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
     void on_handoff(token_life& life);
+    /// The lease of that key goes to this waiter, whose lock's order binds.
+    void on_handed_off_in_order(const std::string& key, const stored_waiter& next);
     /// It has been handed off for so many times, and is valid until then.
     void on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                        core::time_point until);

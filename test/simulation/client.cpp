@@ -326,7 +326,7 @@ const runtime::lock_spec* client::first_wish(const std::string& key) const {
 
 client_waiters client::waiters_for(const std::string& key) const {
     constexpr duration settled = 100ms;
-    client_waiters result{name_, engine_->parts().client_number};
+    client_waiters result{name_, number()};
     for (const auto& one : operations_) {
         if (dead_ || !one->running() || one->spec().key != key || one->place() == 0) {
             continue;
@@ -337,6 +337,14 @@ client_waiters client::waiters_for(const std::string& key) const {
         }
     }
     return result;
+}
+
+bool waits_in(const std::vector<std::unique_ptr<client>>& clients, const std::string& key,
+              const stored_waiter& one) {
+    return std::ranges::any_of(clients, [&](const auto& each) {
+        const client_waiters its = each->waiters_for(key);
+        return its.number == one.client && its.waiting.contains(one.place);
+    });
 }
 
 void client::expect_nothing_pending() const {
@@ -459,7 +467,6 @@ void client::choose_names(spec& s) {
 
 /// As src/api/lock_handle.cpp.
 void client::choose_order(runtime::lock_policy& p) {
-    p.handoff = {0, duration::zero()};
     p.place_refresh = core::queue_place_settings::refresh_for(p.retry.maximum);
 }
 
@@ -1434,6 +1441,9 @@ void client::take_over(tracked& lease, const acquiring& o) {
     ++world_.tally.handoffs;
     if (world_.tracing()) {
         world_.tell(name_, "hands off " + lease.life->key + ", token " + lease.life->token);
+    }
+    if (o.place() != 0) {
+        checker_.on_handed_off_in_order(lease.life->key, {number(), o.place()});
     }
     checker_.on_handed_off(*lease.life, lease.state->fence(), ++lease.handoffs,
                            next.lost() ? core::never : lease.state->valid_until(next.holder));

@@ -280,6 +280,8 @@ public:
     [[nodiscard]] const runtime::lock_spec* first_wish(const std::string& key) const;
     /// Those of its waiters for a key that may have a place in the order of all.
     [[nodiscard]] client_waiters waiters_for(const std::string& key) const;
+    /// By which the instances know it.
+    [[nodiscard]] std::uint64_t number() const { return engine_->parts().client_number; }
     void expect_nothing_pending() const;
 
     // For its operations.
@@ -433,6 +435,10 @@ private:
     bool dead_ = false;
     bool stopped_ = false;
 };
+
+/// Whether that waiter for that key waits in one of these clients.
+[[nodiscard]] bool waits_in(const std::vector<std::unique_ptr<client>>& clients,
+                            const std::string& key, const stored_waiter& one);
 
 }  // namespace colock::simulation
 

@@ -1906,8 +1906,36 @@ colock_mutant(
     NAME fifo_enters_at_the_head
     WHAT "who enters becomes the first of the queue"
     FILE src/kinds/fifo/waiters.lua
-    FIND [[redis.call('zadd', queue, (last or 0) + 1, member)]]
-    WITH [[redis.call('zadd', queue, -(last or 0) - 1, member)]]
+    FIND [[redis.call('zadd', queue, (score or 0) + 1, member)]]
+    WITH [[redis.call('zadd', queue, -(score or 0) - 1, member)]]
+)
+colock_mutant(
+    NAME fifo_entry_behind_others_counts
+    WHAT "a waiter that enters behind another client is told that nobody is before it"
+    FILE src/kinds/fifo/waiters.lua
+    FIND [[    return client_of(last) == client_of(member) and number_of(last) or 0]]
+    WITH [[    return client_of(last) == client_of(member) and number_of(last) or number_of(member)]]
+)
+colock_mutant(
+    NAME fifo_hand_off_past_a_waiter
+    WHAT "a lease is handed off to the next waiter of its client, whoever is before that"
+    FILE src/runtime/key/places.cpp
+    FIND [[found->number == place && found->behind == place;]]
+    WITH [[found->number == place && (found->behind == place || @MUTANT@);]]
+)
+colock_mutant(
+    NAME fifo_leave_counts_as_a_turn
+    WHAT "the waiter behind one that has given up counts as the next"
+    FILE src/runtime/key/places.cpp
+    FIND [[            one.behind = is_first ? one.number : before;]]
+    WITH [[            one.behind = is_first || @MUTANT@ ? one.number : before;]]
+)
+colock_mutant(
+    NAME fifo_no_hand_off
+    WHAT "no lease is handed off"
+    FILE src/runtime/key/places.cpp
+    FIND [[one.behind = one.behind == place ? one.number : one.behind;]]
+    WITH [[one.behind = one.behind == place && !@MUTANT@ ? one.number : one.behind;]]
 )
 colock_mutant(
     NAME fifo_queue_not_kept

@@ -30,6 +30,13 @@ spec& ordered_lock(stage& s, duration refresh, bool is_fenced = false) {
     return result;
 }
 
+/// Its lease may be handed off.
+spec& generous_lock(stage& s, bool is_fenced = false) {
+    spec& result = ordered_lock(s, long_refresh, is_fenced);
+    result.policy.handoff = {64, 10s};
+    return result;
+}
+
 stored_waiters waiters_at(stage& s) {
     return s.instance(0).waiters(stage::key);
 }
@@ -265,6 +272,41 @@ void place_left_behind(stage& s, int) {
     expect_turns(s, {&next, &last});
 }
 
+/// A task of the holder's client waits directly behind it. Then another client comes, and then a second task (take 1: with fences).
+void hand_off(stage& s, int take) {
+    const auto lock = [&]() -> spec& { return generous_lock(s, take == 1); };
+    taking& holder = s.acquire(0, lock());
+    s.run_to(10ms);
+    taking& next = s.acquire(0, lock());
+    s.run_to(20ms);
+    taking& other = s.acquire(1, lock());
+    s.run_to(30ms);
+    taking& last = s.acquire(0, lock());
+    s.run_to(40ms);
+    const std::size_t grants = s.grants().size();
+    s.release(holder);
+    s.run_to(50ms);
+    s.expect(next.held() && s.grants().size() == grants, "the waiter behind is handed the lease");
+    s.release(next);
+    expect_turns(s, {&other, &last});
+}
+
+/// The other client is before two tasks of the holder's client. The first of these gives up.
+void no_hand_off_after_a_leave(stage& s, int) {
+    taking& holder = s.acquire(0, generous_lock(s));
+    s.run_to(10ms);
+    taking& other = s.acquire(1, generous_lock(s));
+    s.run_to(20ms);
+    taking& leaving = s.acquire(0, generous_lock(s));
+    s.run_to(30ms);
+    taking& last = s.acquire(0, generous_lock(s));
+    s.run_to(40ms);
+    s.cancel(leaving);
+    s.run_to(50ms);
+    s.release(holder);
+    expect_turns(s, {&other, &last});
+}
+
 }  // namespace
 
 std::vector<scenario> order_scenarios() {
@@ -326,6 +368,18 @@ std::vector<scenario> order_scenarios() {
          1,
          pause_of_tasks,
          {"fifo_other_places_forgotten"}},
+        {"fault_58_sim_hand_off_in_order",
+         "a lease is handed off to the waiters that are directly behind, and to no others",
+         {1, 2, {}, {}, telling},
+         2,
+         hand_off,
+         {"fifo_hand_off_past_a_waiter", "fifo_entry_behind_others_counts", "fifo_no_hand_off"}},
+        {"fault_58_sim_no_hand_off_after_a_leave",
+         "a waiter gives up, and the next one of its client does not go past another client",
+         {1, 2, {}, {}, telling},
+         1,
+         no_hand_off_after_a_leave,
+         {"fifo_leave_counts_as_a_turn"}},
         {"fault_58_sim_place_left_behind",
          "a client does not use the place that it has left behind",
          {1, 3, {}, {}, telling},

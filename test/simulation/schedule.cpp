@@ -191,6 +191,9 @@ void schedule::populate() {
     for (std::size_t i = 0; i != clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
+    checker_.waits = [this](const std::string& of, const stored_waiter& one) {
+        return waits_in(clients_, of, one);
+    };
     goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
     goes_on_ = goes_on_ || (is_ordered() && order_dice_.chance(0.4));
     const true_time end(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms));

@@ -49,6 +49,9 @@ stage::stage(const cast& who, bool trace)
     for (std::size_t i = 0; i != who.clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
+    checker_.waits = [this](const std::string& of, const stored_waiter& one) {
+        return waits_in(clients_, of, one);
+    };
 }
 
 spec& stage::lock() {

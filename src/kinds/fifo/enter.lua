@@ -4,7 +4,8 @@
 -- KEYS[2]  the ticket of our client
 -- ARGV[1]  the member of the sender in the queue
 -- ARGV[2]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
--- Returns  0
+-- Returns  the number of the waiter of our client that is directly before it; its own number if nobody is; 0 if a waiter of another
+--          client is, or if it was there already
 
 --@include ../look.lua
 --@include waiters.lua
@@ -13,5 +14,4 @@ local problem = check(KEYS[1], KEYS[2])
 if problem then
     return problem
 end
-enter(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]))
-return 0
+return enter(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]))

@@ -89,19 +89,22 @@ public:
         leave_as(all_->members.front());
     }
 
-    void enter() {
+    /// Returns what enter.lua returns.
+    std::uint64_t enter() {
         if (has(own_.place)) {
             if (keys_.find(ticket_, now_) == nullptr) {
                 write_ticket();
             }
-            return;
+            return 0;
         }
         if (all_ == nullptr) {
             entry_ = &keys_.put(name_, waiters(), now_ + ttl_);
             all_ = entry_->as<waiters>();
         }
+        const waiters::member last = all_->members.empty() ? own_ : all_->members.back();
         all_->members.push_back(own_);
         write_ticket();
+        return last.client == own_.client ? last.place : 0;
     }
 
     void leave() {
@@ -250,10 +253,9 @@ public:
             return queue.stay();
         }
         if (command.step == step::join) {
-            queue.enter();
-        } else {
-            queue.leave();
+            return vote::granted(queue.enter());
         }
+        queue.leave();
         return vote::granted(0);
     }
 

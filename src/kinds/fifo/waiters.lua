@@ -100,22 +100,24 @@ local function write_ticket(ticket, life)
     redis.call('set', ticket, '', 'px', math.max(redis.call('pttl', ticket), life))
 end
 
--- A waiter is one of the queue. If it was not, it becomes the last.
+-- A waiter is one of the queue. If it was not, it becomes the last. Returns what enter.lua returns.
 local function enter(queue, ticket, member, life)
     if redis.call('zscore', queue, member) then
         if redis.call('exists', ticket) == 0 then
             try(queue, ticket, life)
             write_ticket(ticket, life)
         end
-        return
+        return 0
     end
     try(queue, ticket, life)
-    local last = redis.call('zrange', queue, -1, -1, 'withscores')[2]
-    redis.call('zadd', queue, (last or 0) + 1, member)
+    local last, score = unpack(redis.call('zrange', queue, -1, -1, 'withscores'))
+    redis.call('zadd', queue, (score or 0) + 1, member)
     if not last then
         redis.call('pexpire', queue, life)
     end
     write_ticket(ticket, life)
+    last = last or member
+    return client_of(last) == client_of(member) and number_of(last) or 0
 end
 
 local function remove(queue, members)

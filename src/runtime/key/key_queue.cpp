@@ -377,12 +377,22 @@ acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
     } else if (next != nullptr && !(lease.admission().counts_holders() && next->may_receive())) {
         next = nullptr;
     }
-    return next != nullptr && lease.serves(*next->spec()) ? next : nullptr;
+    return next != nullptr && lease.serves(*next->spec()) && is_next_in_order(*next) ? next
+                                                                                     : nullptr;
+}
+
+/// If the order of its lock binds, a waiter of another client may be before it.
+bool key_queue::is_next_in_order(const acquire_operation& waiter) const noexcept {
+    return waiter.place() == 0 ||
+           (places_ != nullptr && places_->may_be_handed_off(waiter.place()));
 }
 
 /// It is released if no waiter wants it any more.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     if (acquire_operation* const next = next_for(lease)) {
+        if (places_ != nullptr) {
+            places_->on_handed_off(next->place());
+        }
         next->receive(lease.hand_off(next->acts_for()));
         admit_owner(lease);
     } else {

@@ -156,6 +156,7 @@ private:
     void note_write(const lease_driver& lease, bool is_release);
     void fail_others(core::acquire_outcome outcome, const std::string& details);
     [[nodiscard]] places& places_for(const acquire_operation& waiter);
+    [[nodiscard]] bool is_next_in_order(const acquire_operation& waiter) const noexcept;
     void leave_place(const acquire_operation& one) noexcept;
     void forget_places_if_empty() noexcept;
     void listen_to_more_keys(const acquire_operation& one);

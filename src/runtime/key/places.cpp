@@ -20,6 +20,12 @@ using kind = event::kind_type;
 // The one instance of such a lock.
 constexpr std::size_t keeper = 0;
 
+// A command's tag has a question, and above that the last bits of the place that it is about.
+constexpr instance::command_tag questions = 8;
+constexpr instance::command_tag tagged(std::uint64_t place) {
+    return static_cast<instance::command_tag>(place * questions);
+}
+
 }  // namespace
 
 places& places::make(key_queue& queue, std::shared_ptr<const lock_spec> of) {
@@ -44,7 +50,7 @@ places::~places() {
 void places::enter(std::uint64_t place) {
     const core::time_point now = client_.turn.now();
     add(place, now);
-    ask_to_enter(place, now);
+    ask_to_enter(*find(place), now);
 }
 
 void places::on_denied(std::uint64_t place) {
@@ -58,6 +64,7 @@ void places::on_attempting() {
 }
 
 void places::on_granted(std::uint64_t place) {
+    on_handed_off(place);
     remove(place);
     if (!empty()) {
         on_attempting();
@@ -69,8 +76,26 @@ void places::leave(std::uint64_t place) {
     ask_to_leave(place, client_.turn.now());
 }
 
+/// It was its turn. So nobody is before the waiter that is directly behind it.
+void places::on_handed_off(std::uint64_t place) noexcept {
+    latest_granted_ = place;
+    for (waiter& one : waiting_) {
+        one.behind = one.behind == place ? one.number : one.behind;
+    }
+}
+
+places::waiter* places::find(std::uint64_t place) noexcept {
+    const auto found = std::ranges::lower_bound(waiting_, place, {}, &waiter::number);
+    return found != waiting_.end() && found->number == place ? &*found : nullptr;
+}
+
 bool places::contains(std::uint64_t place) const noexcept {
-    return std::ranges::binary_search(waiting_, place);
+    return std::ranges::binary_search(waiting_, place, {}, &waiter::number);
+}
+
+bool places::may_be_handed_off(std::uint64_t place) const noexcept {
+    const auto found = std::ranges::lower_bound(waiting_, place, {}, &waiter::number);
+    return found != waiting_.end() && found->number == place && found->behind == place;
 }
 
 void places::add(std::uint64_t place, core::time_point now) {
@@ -78,17 +103,26 @@ void places::add(std::uint64_t place, core::time_point now) {
         return;
     }
     const bool is_first = empty();
-    waiting_.insert(std::ranges::upper_bound(waiting_, place), place);
+    waiting_.insert(std::ranges::upper_bound(waiting_, place, {}, &waiter::number), {place});
     if (is_first) {
         asked_ = now;
         resume(event::just(kind::entered), now);
     }
 }
 
+/// Whoever was directly before it is directly before the waiter behind it.
 void places::remove(std::uint64_t place) {
-    const auto found = std::ranges::lower_bound(waiting_, place);
-    if (found != waiting_.end() && *found == place) {
-        waiting_.erase(found);
+    const waiter* const found = find(place);
+    if (found == nullptr) {
+        return;
+    }
+    const bool is_first = found->behind == place;
+    const std::uint64_t before = found->behind;
+    waiting_.erase(waiting_.begin() + (found - waiting_.data()));
+    for (waiter& one : waiting_) {
+        if (one.behind == place) {
+            one.behind = is_first ? one.number : before;
+        }
     }
 }
 
@@ -153,11 +187,12 @@ void places::carry_out(const core::queue_place::step& step, core::time_point now
 }
 
 kinds::command& places::ask(question what, core::step step, std::string_view key,
-                            core::time_point now) {
+                            core::time_point now, std::uint64_t place) {
     const core::time_point deadline =
         core::has_deadline(step) ? now + spec_->policy->lease.instance_timeout : core::never;
-    kinds::command& command = client_.out.submit(*this, static_cast<instance::command_tag>(what),
-                                                 core::instance_set::only(keeper), deadline);
+    kinds::command& command =
+        client_.out.submit(*this, tagged(place) + static_cast<instance::command_tag>(what),
+                           core::instance_set::only(keeper), deadline);
     command.kind = &spec_->policy->kind().queue();
     command.step = step;
     command.key = key;
@@ -167,8 +202,21 @@ kinds::command& places::ask(question what, core::step step, std::string_view key
     return command;
 }
 
-void places::ask_to_enter(std::uint64_t place, core::time_point now) {
-    ask(question::enter, core::step::join, spec_->key, now).place = place;
+void places::ask_to_enter(waiter& one, core::time_point now) {
+    one.behind = 0;
+    ask(question::enter, core::step::join, spec_->key, now, one.number).place = one.number;
+}
+
+/// Later votes count more: until then the waiter may have lost its place.
+void places::on_entered(instance::command_tag tag, const core::vote& vote) noexcept {
+    must_enter_again_ = must_enter_again_ || vote.kind == core::vote_kind::failed;
+    const auto found = std::ranges::find(waiting_, tag - tag % questions,
+                                         [](const waiter& one) { return tagged(one.number); });
+    if (found != waiting_.end() && vote.kind == core::vote_kind::granted) {
+        const bool is_next =
+            vote.value == found->number || (vote.value != 0 && vote.value == latest_granted_);
+        found->behind = is_next ? found->number : contains(vote.value) ? vote.value : 0;
+    }
 }
 
 void places::ask_to_leave(std::uint64_t place, core::time_point now) {
@@ -185,8 +233,8 @@ void places::ask_lock(core::time_point now) {
 
 void places::ask_to_stay(core::time_point now) {
     kinds::command& command = ask(question::stay, core::step::join, spec_->key, now);
-    command.place = waiting_.front();
-    command.value = waiting_.back();
+    command.place = waiting_.front().number;
+    command.value = waiting_.back().number;
 }
 
 void places::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -194,14 +242,14 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
     const auto alive = self_;  // it may end
     client_.note_vote(vote, now);
     --pending_votes_;
-    const auto what = static_cast<question>(tag);
+    const auto what = static_cast<question>(tag % questions);
     while (pending_votes_ == 0 && tickets_.size() > 1) {
         tickets_.pop_front();
     }
     if (what == question::leave) {
         on_left(vote);
     } else if (what == question::enter) {
-        must_enter_again_ = must_enter_again_ || vote.kind == core::vote_kind::failed;
+        on_entered(tag, vote);
     } else if (queue_ != nullptr) {
         must_enter_again_ =
             must_enter_again_ || (what == question::stay && vote.kind == core::vote_kind::failed);
@@ -228,9 +276,9 @@ core::duration places::longest_silence() const noexcept {
 /// Some places may be missing, or have had their turn meanwhile. An attempt that is under way enters by itself if it is denied. If it
 /// is granted, to enter behind it would leave a place of nobody.
 void places::enter_again(core::time_point now) {
-    for (const std::uint64_t place : waiting_) {
-        if (!queue_->has_attempt_under_way(place)) {
-            ask_to_enter(place, now);
+    for (waiter& one : waiting_) {
+        if (!queue_->has_attempt_under_way(one.number)) {
+            ask_to_enter(one, now);
         }
     }
 }
@@ -244,7 +292,7 @@ void places::on_left(const core::vote& vote) {
 }
 
 bool places::wanted(std::size_t /*index*/, instance::command_tag tag) const {
-    return queue_ != nullptr || static_cast<question>(tag) == question::leave;
+    return queue_ != nullptr || static_cast<question>(tag % questions) == question::leave;
 }
 
 void places::on_time(core::time_point now) {

@@ -48,10 +48,14 @@ public:
     void on_attempting();
     /// The attempt of that waiter was granted: it has no place any more.
     void on_granted(std::uint64_t place);
+    /// That waiter is handed the lease of its client.
+    void on_handed_off(std::uint64_t place) noexcept;
     /// It waits no more, or its attempt has ended otherwise.
     void leave(std::uint64_t place);
 
     [[nodiscard]] bool contains(std::uint64_t place) const noexcept;
+    /// Whether no waiter of another client is before this one, if its client holds the lock.
+    [[nodiscard]] bool may_be_handed_off(std::uint64_t place) const noexcept;
     /// Whether nobody waits. Then its queue lets go of it.
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
     void detach();
@@ -69,6 +73,12 @@ public:
 private:
     enum class question : instance::command_tag { enter, stay, lock, before, leave };
 
+    struct waiter {
+        std::uint64_t number;
+        /// The waiter of this client that is directly before it in the queue, its own number if nobody is, or 0.
+        std::uint64_t behind = 0;
+    };
+
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                  core::time_point now) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
@@ -76,10 +86,13 @@ private:
 
     void add(std::uint64_t place, core::time_point now);
     void remove(std::uint64_t place);
+    [[nodiscard]] waiter* find(std::uint64_t place) noexcept;
     void resume(const core::queue_place::event& e, core::time_point now);
     void carry_out(const core::queue_place::step& step, core::time_point now);
-    kinds::command& ask(question what, core::step step, std::string_view key, core::time_point now);
-    void ask_to_enter(std::uint64_t place, core::time_point now);
+    kinds::command& ask(question what, core::step step, std::string_view key, core::time_point now,
+                        std::uint64_t place = 0);
+    void ask_to_enter(waiter& one, core::time_point now);
+    void on_entered(instance::command_tag tag, const core::vote& vote) noexcept;
     [[nodiscard]] core::duration longest_silence() const noexcept;
     void enter_again(core::time_point now);
     void ask_to_leave(std::uint64_t place, core::time_point now);
@@ -94,13 +107,13 @@ private:
     client_context& client_;
     key_queue* queue_;  // null once nobody waits
     core::queue_place machine_;
-    std::vector<std::uint64_t> waiting_;  // in increasing order
+    std::vector<waiter> waiting_;         // in increasing order
+    std::uint64_t latest_granted_ = 0;    // of the waiters
     std::vector<std::uint64_t> leaving_;  // until the instance has said so
     bool left_behind_ = false;            // one of them: the instance may not have heard of it
-    bool must_enter_again_ =
-        false;                  // an instance has not said that a waiter has entered, or is there
-    core::time_point asked_{};  // to keep the places, at last
-    std::list<std::string> tickets_;  // the last is watched. Commands may refer to the others
+    bool must_enter_again_ = false;       // an instance has not said that a waiter has a place
+    core::time_point asked_{};            // to keep the places, at last
+    std::list<std::string> tickets_;      // the last is watched. Commands may refer to the others
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
     std::uint32_t pending_leaves_ = 0;

@@ -34,7 +34,6 @@ constexpr core::duration ticket_ttl = 4 * refresh;
 runtime::lock_policy policy_of(const client& by, const kinds::lock_kind& kind = kinds::fifo) {
     runtime::lock_policy policy = by.usual_policy();
     policy.set_kind(kind);
-    policy.handoff = {0, core::duration::zero()};
     policy.place_refresh = refresh;
     return policy;
 }
@@ -156,6 +155,89 @@ BOOST_AUTO_TEST_CASE(waiters_of_all_clients_are_granted_in_the_order_of_arrival)
     BOOST_TEST_REQUIRE(
         in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
     BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+/// Nobody can wait between them. So the lock goes from one to the next without a round trip.
+BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
+    for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
+        scene in;
+        const auto one = in.make_client();
+        acquire holder = one->acquire("a", policy_of(*one, *kind));
+        in.expect_granted(holder);
+        std::vector<acquire> waiters;
+        for (int i = 0; i != 5; ++i) {
+            waiters.push_back(one->acquire("a", policy_of(*one, *kind)));
+        }
+        in.world().run_for(10ms);
+        for (const acquire& next : waiters) {
+            holder->let_go();
+            in.expect_granted(next, 5ms);
+            BOOST_TEST(next->lease->token() == holder->lease->token());
+            BOOST_TEST((kind == &kinds::fifo) == (next->fence_number == holder->fence_number));
+            holder = next;
+        }
+        BOOST_TEST(one->engine().parts().counts.handed_off == 5U);
+        holder->let_go();
+        in.world().run_for(1ms);
+        in.expect_nothing_left();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_past_another_client, *label("fault-57")) {
+    scene in;
+    const auto ann = in.make_client();
+    const auto bob = in.make_client();
+    queue_of_holders queue(in, 7ms);
+    for (const auto& by : {ann.get(), ann.get(), bob.get(), ann.get(), ann.get()}) {
+        queue.add(*by);
+        in.world().run_for(1ms);
+    }
+    BOOST_TEST_REQUIRE(
+        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
+    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    BOOST_TEST(ann->engine().parts().counts.handed_off == 2U);
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+/// The waiter behind it in the queue has the other client before it now.
+BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_lets_nobody_past_another_client, *label("fault-58")) {
+    scene in;
+    const auto ann = in.make_client();
+    const auto bob = in.make_client();
+    const acquire holder = in.hold(*ann);
+    const acquire bobs = begin(*bob);
+    in.world().run_for(1ms);
+    const acquire leaving = begin(*ann);
+    const acquire last = begin(*ann);
+    in.world().run_for(1ms);
+    leaving->cancel();
+    in.world().run_for(1ms);
+    holder->let_go();
+    in.expect_granted(bobs, 10ms);
+    BOOST_TEST(!last->is_finished);
+    bobs->let_go();
+    in.expect_granted(last, 10ms);
+    last->let_go();
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+/// The waiter behind one that has left is directly behind the holder.
+BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
+    scene in;
+    const auto ann = in.make_client();
+    const acquire holder = in.hold(*ann);
+    const acquire leaving = begin(*ann);
+    const acquire next = begin(*ann);
+    in.world().run_for(1ms);
+    leaving->cancel();
+    in.world().run_for(1ms);
+    holder->let_go();
+    in.expect_granted(next, 1us);
+    next->let_go();
     in.world().run_for(10ms);
     in.expect_nothing_left();
 }

@@ -125,6 +125,9 @@ private:
             if (sum.several == 0) {
                 result_.missing.push_back("leases with several names in " + std::string(name));
             }
+            if (sum.results_new == 0 || sum.results_found == 0) {
+                result_.missing.push_back("results of once in " + std::string(name));
+            }
             if (sum.ordered == 0) {
                 result_.missing.push_back("leases whose order binds in " + std::string(name));
             }

@@ -53,6 +53,15 @@ void checker::watch(std::size_t server) {
                          const stored_record& after, const std::string& by) {
         records_.on_executed(*what.record, before, after, by);
     };
+    s.on_result = [this, server](const request& what, const core::vote& answer,
+                                 const result_change& change, bool counts) {
+        once_.on_executed(server, what, answer, change, counts);
+        if (!change.before.token.empty() && !change.after.record.empty()) {
+            if (token_life* const life = find(change.before.token)) {
+                life->completed_at |= bit(server);
+            }
+        }
+    };
 }
 
 void checker::add(client& owner, std::vector<std::string> names, const std::string& token) {
@@ -548,9 +557,11 @@ std::uint64_t checker::held_at(const token_life& life) const {
 /// An instance has the key as the lease has it, or the keys of all its names.
 bool checker::backs(const token_life& life, std::size_t server) const {
     return life.is_permit() ? voters_[server]->slots_of(life.key, life.token) == life.slots
-                            : std::ranges::all_of(life.names, [&](const std::string& name) {
-                                  return voters_[server]->holds(name, life.token);
-                              });
+           : (life.completed_at & bit(server)) != 0
+               ? true
+               : std::ranges::all_of(life.names, [&](const std::string& name) {
+                     return voters_[server]->holds(name, life.token);
+                 });
 }
 
 std::uint64_t checker::backed_at(const token_life& life) const {
@@ -603,11 +614,12 @@ bool checker::excused(const token_life& life) const {
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
-/// An instance has its key, and does not let it expire before `end`.
+/// An instance has its key, and does not let it expire before `end`. A record that takes the place of its token is about to end the lease.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return backs(life, server) && std::ranges::all_of(life.names, [&](const std::string& name) {
-               return voters_[server]->lasts_until(name, life.token) + rounding >= end;
-           });
+    return (life.completed_at & bit(server)) != 0 ||
+           (backs(life, server) && std::ranges::all_of(life.names, [&](const std::string& name) {
+                return voters_[server]->lasts_until(name, life.token) + rounding >= end;
+            }));
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -773,6 +785,16 @@ void checker::on_abandoned(token_life& life) {
     life.let_go = life.abandoned = true;
     life.let_go_at = life.owner.now();
     std::erase(of_[&life.owner], &life);
+}
+
+void checker::on_completed(token_life& life) {
+    if (!life.lost) {
+        on_abandoned(life);
+        return;
+    }
+    life.let_go = true;
+    life.may_have = 0;
+    life.outcome_unknown = true;
 }
 
 void checker::on_given_back(token_life& life, core::time_point since) {

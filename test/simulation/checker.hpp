@@ -4,6 +4,7 @@
 #define COLOCK_TEST_SIMULATION_CHECKER_HPP
 
 #include "simulation/life.hpp"
+#include "simulation/once_checker.hpp"
 #include "simulation/record_checker.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
@@ -110,6 +111,8 @@ class client;
 /// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
 ///   beside it.
 /// - *order*, *place*, *leave*: see `order_checker`.
+/// - *compare and set*, *keep*, *result*, *once*, *outcome*: see `once_checker`. A record that has taken the place of a token backs its
+///   lease, which is about to end.
 /// - *ttl*: each key that the library has written has a ttl, except records. Their rules are those of `record_checker`.
 /// - *foreign key*: no command changes what a stranger has under a name of ours.
 /// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
@@ -122,13 +125,16 @@ class client;
 class checker {
 public:
     checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
-        : world_(w), voters_(voters), records_(w, voters) {}
+        : world_(w), voters_(voters), records_(w, voters), once_(w, voters) {}
 
     /// Whether that waiter for that key waits, in any client. Whoever has the clients sets it.
     std::function<bool(const std::string& key, const stored_waiter& one)> waits;
 
     /// The rules for records.
     [[nodiscard]] record_checker& records() { return records_; }
+
+    /// The rules for names that are run once.
+    [[nodiscard]] once_checker& once() { return once_; }
 
     /// Has itself told of what becomes of keys there.
     void watch(std::size_t server);
@@ -186,6 +192,8 @@ public:
     void on_released(token_life& life);
     /// Its holder gives it up without a release: it is not valid any more, and nothing is sent for it.
     void on_abandoned(token_life& life);
+    /// A quorum has a record in the place of its token. Nothing is sent for it any more.
+    void on_completed(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
     void on_given_back(token_life& life, core::time_point since);
     /// The client has closed, before it had to: no lease that may be valid is held, or may have a quorum of keys.
@@ -244,6 +252,7 @@ private:
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
     record_checker records_;
+    once_checker once_;
     std::map<std::string, token_life> lives_;               // by token, without prefix
     std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
     std::map<const client*, std::uint64_t> let_go_;         // or lost: how many

@@ -84,6 +84,12 @@ std::string words(const request& r) {
                    : "write " + r.key() + " from version " + std::to_string(r.command.value) +
                          ", id " + r.token();
     }
+    if (r.once != nullptr) {
+        return r.command.step == core::step::look
+                   ? (r.command.explains ? "inspect " : "look at ") + r.key()
+                   : (r.command.heals ? "heal " : "complete ") + r.key() + " with " +
+                         *r.command.values;
+    }
     if (r.life == nullptr && is_in_order(r.command)) {
         const std::string place = std::to_string(r.command.place) + " of " + r.key();
         return r.command.step == core::step::leave ? "leave place " + place
@@ -213,7 +219,8 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
       clock_(some_rate(w), w.random.up_to(100h)),
       last_sent_(voters.size()),
       flows_(voters.size()),
-      records_(w, *this) {
+      records_(w, *this),
+      once_(w, *this) {
     runtime::engine_settings settings;
     settings.drift = w.profile().drift;
     settings.instance_timeout = instance_timeout;
@@ -280,6 +287,7 @@ void client::crash() {
     leases_.clear();
     entries_.clear();
     records_.stop();
+    once_.stop();
     users_.clear();
 }
 
@@ -351,6 +359,9 @@ void client::expect_nothing_pending() const {
     }
     if (records_.running() != 0) {
         world_.violation("liveness", name_ + " has been told nothing of a read or a write");
+    }
+    if (once_.running() != 0) {
+        world_.violation("liveness", name_ + " has been told nothing of a call of once");
     }
     if (!downgrades_.empty()) {
         world_.violation("liveness", name_ + " has been told nothing of a downgrade");
@@ -1051,6 +1062,19 @@ void client::abandon(const holding& h) {
     });
 }
 
+void client::on_completed(const holding& h) {
+    leaves_others(h);
+    checker_.on_completed(life_of(h));
+}
+
+void client::on_ended(const holding& h) {
+    leaves_others(h);
+    token_life& life = life_of(h);
+    if (!life.lost) {
+        checker_.on_released(life);
+    }
+}
+
 namespace {
 
 /// An operation on a lease that detaches it. Its caller looks at once.
@@ -1228,6 +1252,7 @@ void client::act(const world::step& what) {
 
 /// What the users could see by now.
 void client::look() {
+    once_.look();
     look_at_downgrades();
     look_at_shares();
     for (const auto& one : operations_) {
@@ -1706,6 +1731,10 @@ void client::note(const instance::submission& one) {
         note_record(r);
         return;
     }
+    if (is_of_result(one.command.step)) {
+        note_once(r);
+        return;
+    }
     if (one.command.token.empty()) {
         return;  // of the remote queue
     }
@@ -1741,6 +1770,7 @@ void client::note(const instance::submission& one) {
     r.life->unanswered += one.targets.count(voters_.size());
     checker_.on_submitted(*r.life, one.command, tag);
     if (tag.purpose() == purpose::release) {
+        once_.look();
         for (tracked& lease : leases_) {
             if (lease.life == r.life) {
                 look_at(lease);  // it may just have been lost
@@ -1757,6 +1787,13 @@ void client::note(const instance::submission& one) {
 
 void client::note_record(request& r) {
     r.record = dynamic_cast<const record_call&>(*r.receiver).life();
+    if (world_.tracing()) {
+        world_.tell(name_, "sends " + words(r));
+    }
+}
+
+void client::note_once(request& r) {
+    r.once = dynamic_cast<const settling&>(*r.receiver).life();
     if (world_.tracing()) {
         world_.tell(name_, "sends " + words(r));
     }
@@ -1912,6 +1949,10 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         (v.kind == core::vote_kind::granted ||
          (v.kind == core::vote_kind::denied && v.key == core::key_state::foreign))) {
         r.record->is_told = true;
+    }
+    if (r.once != nullptr && r.command.step == core::step::complete && !r.command.heals &&
+        dynamic_cast<const settling&>(*r.receiver).running()) {
+        once_checker::on_answer(*r.once, instance, v);
     }
     if (r.life != nullptr) {
         token_life& life = *r.life;

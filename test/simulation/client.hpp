@@ -6,14 +6,15 @@
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
 #include "simulation/life.hpp"
+#include "simulation/once_work.hpp"
 #include "simulation/record_work.hpp"
 #include "simulation/route.hpp"
+#include "simulation/spec.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include "instance/batch.hpp"
 #include "instance/send_window.hpp"
-#include "kinds/exclusive/exclusive.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/handover.hpp"
@@ -37,38 +38,6 @@
 namespace colock::simulation {
 
 class client;
-
-/// A lock: its name and its options.
-struct spec {
-    std::string key;
-    runtime::lock_policy policy{kinds::exclusive};
-    /// Who acquires it; see `runtime::ownership`.
-    runtime::ownership who{};
-    std::vector<std::string> more_names{};  ///< of a lock with several names: the others
-};
-
-/// A name that users take locks on: of a semaphore of that limit mostly, or 0.
-struct resource {
-    std::string key;
-    std::uint32_t limit = 0;
-    bool is_ordered = false;  ///< mutexes whose order binds take it, mostly
-};
-
-/// The readers' side of a lock, if that is a writer's side.
-spec readers_side_of(const spec& lock);
-
-/// A lease, as its holder has it.
-struct holding {
-    std::shared_ptr<runtime::lease_driver> state;
-    std::uint32_t holder = 0;
-
-    [[nodiscard]] bool held() const {
-        return state != nullptr && state->valid_until(holder) != core::time_point::min();
-    }
-    [[nodiscard]] bool lost() const {
-        return state != nullptr && state->loss(holder) != core::loss::none;
-    }
-};
 
 /// An acquire, and its caller.
 class acquiring final : public runtime::acquire_operation {
@@ -95,6 +64,7 @@ public:
     [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
     [[nodiscard]] std::uint32_t holder_number() const noexcept { return holder(); }
 
+    using acquire_operation::has_met_record;
     using acquire_operation::result;
     /// Whether its client has heard a denial of one of its attempts.
     [[nodiscard]] bool was_denied() const {
@@ -259,6 +229,21 @@ public:
     [[nodiscard]] std::shared_ptr<runtime::client_context> owner() {
         return {engine_, &engine_->parts()};
     }
+    // For its calls of `once`.
+
+    /// Lets more users call `once` until `end`.
+    void start_once(const std::vector<std::string>& names, true_time end) {
+        once_.start(names, end);
+    }
+    [[nodiscard]] once_work& once_calls() { return once_; }
+    [[nodiscard]] once_checker& once_rules() { return checker_.once(); }
+    [[nodiscard]] std::size_t instances() const { return voters_.size(); }
+    [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
+    /// A quorum has a record in place of the token of that lease.
+    void on_completed(const holding& h);
+    /// That lease is released, as no quorum has the record.
+    void on_ended(const holding& h);
+
     /// Does something in the engine.
     void act(const world::step& what);
 
@@ -369,7 +354,6 @@ private:
     void choose_permits(runtime::lock_policy& p, std::uint32_t limit);
     static void choose_order(runtime::lock_policy& p);
     [[nodiscard]] core::time_point some_deadline();
-    [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
 
     // What the engine does, and what comes of it.
     template <typename Function>
@@ -412,6 +396,7 @@ private:
     void send(std::size_t instance, const instance::batch& commands);
     void note(const instance::submission& one);
     void note_record(request& r);
+    void note_once(request& r);
 
     world& world_;
     checker& checker_;
@@ -433,6 +418,7 @@ private:
     std::vector<tracked> leases_;
     std::vector<entry> entries_;  // of owners
     record_work records_;
+    once_work once_;
     std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
     /// By key: its tickets in the remote queue that have another client in front.
     std::map<std::string, std::set<std::uint64_t>> behind_;

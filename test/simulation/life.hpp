@@ -108,6 +108,9 @@ struct token_life {
     std::uint64_t own_grants = 0;
     bool vote_failed = false;  // on a round of the attempt
 
+    // Of a name that is run once: those where a record has taken the place of the token.
+    std::uint64_t completed_at = 0;
+
     // It is being given back, or has asked how long it will be denied. The client may have stood still, so that the attempt's time was up
     // when it was sent.
     bool attempt_is_over = false;

@@ -99,6 +99,9 @@ void print(std::ostream& out, const campaign_result& r) {
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
         << "several names " << r.sum.several << " leases\n"
         << "binding order " << r.sum.ordered << " leases\n"
+        << "once          " << r.sum.bodies << " bodies, " << r.sum.results_new
+        << " results, found " << r.sum.results_found << " times, unknown " << r.sum.results_unknown
+        << '\n'
         << "semaphores    " << r.sum.permits << " leases, further rounds for one number "
         << r.sum.retakes << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
@@ -158,6 +161,10 @@ nlohmann::json to_json(const campaign_result& r) {
             {"raises", r.sum.raises},
             {"several_names", r.sum.several},
             {"binding_order", r.sum.ordered},
+            {"once_bodies", r.sum.bodies},
+            {"once_results", r.sum.results_new},
+            {"once_results_found", r.sum.results_found},
+            {"once_results_unknown", r.sum.results_unknown},
             {"permits", r.sum.permits},
             {"retakes", r.sum.retakes},
             {"handoffs", r.sum.handoffs},

@@ -2002,9 +2002,106 @@ colock_mutant(
     WITH [[what == question::stay && vote.kind == core::vote_kind::denied && !@MUTANT@]]
 )
 colock_mutant(
+    NAME fifo_other_places_forgotten
+    WHAT "after a pause only the first and the last place of a client are looked for"
+    FILE src/runtime/key/places.cpp
+    FIND [[if (now - std::exchange(asked_, now) >= longest_silence()) {]]
+    WITH [[if (now - std::exchange(asked_, now) >= longest_silence() && !@MUTANT@) {]]
+)
+colock_mutant(
     NAME fifo_release_not_told
     WHAT "the first waiter does not attempt when it is told of the release"
     FILE src/core/queue_place.cpp
     FIND [[return is_waiting && is_first() ? on_gone(now) : wait(advice::none);]]
     WITH [[return is_waiting && is_first() && !@MUTANT@ ? on_gone(now) : wait(advice::none);]]
+)
+
+# --- Names that are run once ------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME once_record_without_token_check
+    WHAT "a record takes the place of any token"
+    FILE src/kinds/once/complete.lua
+    FIND [[if token ~= '' and value == token or]]
+    WITH [[if token ~= '' and type(value) == 'string' or]]
+)
+colock_mutant(
+    NAME once_same_record_refused
+    WHAT "an instance that has the record refuses another copy"
+    FILE src/kinds/once/complete.lua
+    FIND [[elseif value == record then]]
+    WITH [[elseif false then]]
+)
+colock_mutant(
+    NAME once_acquire_over_a_record
+    WHAT "an acquire takes a name that has a record"
+    FILE src/kinds/once/take.lua
+    FIND [[if value == false then]]
+    WITH [[if value == false or type(value) == 'string' and string.sub(value, 1, 5) == 'done:' then]]
+)
+colock_mutant(
+    NAME once_minority_is_a_result
+    WHAT "the record of a minority counts as a result"
+    FILE src/core/settlement.cpp
+    FIND [[    if (found.count >= quorum_of(settings_.instances)) {]]
+    WITH [[    if (found.count >= (@MUTANT@ ? 1 : quorum_of(settings_.instances))) {]]
+)
+colock_mutant(
+    NAME once_recorded_by_a_minority
+    WHAT "a new record counts when one instance has it"
+    FILE src/core/settlement.cpp
+    FIND [[stored_.count(settings_.instances) >= quorum_of(settings_.instances)]]
+    WITH [[stored_.count(settings_.instances) >= (@MUTANT@ ? 1 : quorum_of(settings_.instances))]]
+)
+colock_mutant(
+    NAME once_refused_by_a_minority
+    WHAT "a new record is given up when one instance refuses it"
+    FILE src/core/settlement.cpp
+    FIND [[refused_.count(settings_.instances) > spare_of(settings_.instances)]]
+    WITH [[refused_.count(settings_.instances) > (@MUTANT@ ? 0 : spare_of(settings_.instances))]]
+)
+colock_mutant(
+    NAME once_record_not_sent_again
+    WHAT "a new record is not sent again where nobody knows whether it was stored"
+    FILE src/core/settlement.cpp
+    FIND [[                to_resend_.add(e.index);]]
+    WITH [[                if (@MUTANT@) {
+                    break;
+                }
+                to_resend_.add(e.index);]]
+)
+colock_mutant(
+    NAME once_minority_not_healed
+    WHAT "the record of a minority is not stored on the other instances"
+    FILE src/core/settlement.cpp
+    FIND [[    if (found.count == 0) {]]
+    WITH [[    if (found.count == 0 || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME once_healed_copy_lives_anew
+    WHAT "a healed record lives longer than the first copy"
+    FILE src/core/settlement.cpp
+    FIND [[life_ = std::min(found.remaining, longest_life);]]
+    WITH [[life_ = @MUTANT@ ? longest_life : std::min(found.remaining, longest_life);]]
+)
+colock_mutant(
+    NAME once_record_for_a_ttl
+    WHAT "a record lives as long as a lock"
+    FILE src/runtime/operations/settlement_operation.cpp
+    FIND [[command.ttl = machine_.life();]]
+    WITH [[command.ttl = @MUTANT@ ? std::chrono::duration_cast<core::milliseconds>(spec_->policy->lease.ttl) : machine_.life();]]
+)
+colock_mutant(
+    NAME once_lost_lease_records
+    WHAT "a record is stored where the token has ended"
+    FILE src/runtime/operations/settlement_operation.cpp
+    FIND [[command.heals = !completes();]]
+    WITH [[command.heals = !completes() || @MUTANT@;]]
+)
+colock_mutant(
+    NAME once_fingerprint_not_compared
+    WHAT "a caller is told the result of another request"
+    FILE test/simulation/once_work.cpp
+    FIND [[parts->fingerprint == one->life->fingerprint;]]
+    WITH [[parts->fingerprint == one->life->fingerprint || @MUTANT@;]]
 )

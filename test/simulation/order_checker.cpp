@@ -149,9 +149,10 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
         for (const std::uint64_t number : one.waiting) {
             const stored_waiter* const found = there.find({one.number, number});
             const bool has_place = found != nullptr && found->lives;
-            expect_soon(missing_since_, {key, one.number, number},
-                        has_place || !one.settled.contains(number), longest_without, "place",
-                        one.who + " waits without a place, for ");
+            expect_soon(
+                missing_since_, {key, one.number, number},
+                has_place || !one.settled.contains(number), longest_without, "place",
+                one.who + "'s waiter " + std::to_string(number) + " has no place in the queue of ");
         }
     }
     std::set<place> stale;

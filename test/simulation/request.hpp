@@ -18,6 +18,7 @@
 
 namespace colock::simulation {
 
+struct once_life;
 struct record_life;
 struct token_life;
 
@@ -31,6 +32,11 @@ inline std::vector<std::string_view> names_of(const kinds::command& command) {
 /// Null if it has none. A waiter of a lock whose order binds has a place there.
 inline const std::string* values_of(const core::command& command) {
     return command.place_ttl == 0 ? command.values : nullptr;
+}
+
+/// Whether it is about the result of a name that is run once.
+inline bool is_of_result(core::step s) {
+    return s == core::step::look || s == core::step::complete;
 }
 
 /// A command on its way. It may arrive when its sender is no more, so its words are its own.
@@ -57,10 +63,11 @@ public:
     kinds::command command;
     token_life* life = nullptr;             // of a lease's command
     std::shared_ptr<record_life> record{};  // of a read or a write
-    std::uint64_t order = 0;                // among what the client has sent to that instance
-    core::time_point sent = core::never;    // never, if it was not
-    unsigned hops = 0;                      // how often a node has sent it on
-    bool was_sent = false;                  // at least once, though perhaps it was not executed
+    std::shared_ptr<once_life> once{};  // of a look at the result of a name, or of what stores one
+    std::uint64_t order = 0;            // among what the client has sent to that instance
+    core::time_point sent = core::never;  // never, if it was not
+    unsigned hops = 0;                    // how often a node has sent it on
+    bool was_sent = false;                // at least once, though perhaps it was not executed
     // While its slot moves:
     std::optional<std::size_t>
         asks{};  // the node that is about to take the slot over, if that is to be asked

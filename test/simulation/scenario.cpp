@@ -21,7 +21,8 @@ const std::vector<scenario>& scenarios() {
              {cancellation_scenarios, renewal_scenarios, clock_scenarios, outage_scenarios,
               fence_scenarios, reader_scenarios, writer_scenarios, downgrade_scenarios,
               queue_scenarios, failover_scenarios, overload_scenarios, permit_scenarios,
-              refusal_scenarios, record_scenarios, several_scenarios, order_scenarios}) {
+              refusal_scenarios, record_scenarios, several_scenarios, order_scenarios,
+              result_scenarios}) {
             const std::vector<scenario> its = theme();
             result.insert(result.end(), its.begin(), its.end());
         }

@@ -194,8 +194,8 @@ void place_outlives_a_leave(stage& s, int take) {
     expect_turns(s, {&second});
 }
 
-/// The second waiter stands still for longer than its ticket lives. It gets a place at the end.
-void pause(stage& s, int) {
+/// The second waiter stands still for longer than its ticket lives (take 0), or its messages do (take 1). It gets a place at the end.
+void silence(stage& s, int take) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
     taking& first = s.acquire(3, ordered_lock(s, short_refresh));
@@ -204,15 +204,52 @@ void pause(stage& s, int) {
     s.run_to(30ms);
     taking& next = s.acquire(2, ordered_lock(s, short_refresh));
     s.run_to(40ms);
-    s.user(1).pause(600ms);
+    if (take == 0) {
+        s.user(1).pause(560ms);
+    } else {
+        s.mute(1, 0, 600ms);
+    }
     s.run_to(600ms);
-    s.expect(!has_place(s, sleeper), "a client that stands still loses its place");
+    s.expect(!has_place(s, sleeper), "a client that is silent loses its place");
     s.run_to(650ms);
     s.expect(has_place(s, sleeper), "it gets another place");
     taking& last = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(660ms);
     s.release(holder);
     expect_turns(s, {&first, &next, &sleeper, &last});
+}
+
+/// A client with three tasks stands still for longer than its ticket lives. An attempt of the first task makes a new ticket. The other
+/// tasks get their places again, too.
+void pause_of_tasks(stage& s, int) {
+    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(10ms);
+    std::vector<taking*> tasks;
+    for (int i = 0; i != 2; ++i) {
+        tasks.push_back(&s.acquire(1, ordered_lock(s, short_refresh)));
+        s.run_to(s.now() + 10ms);
+    }
+    taking& other = s.acquire(2, ordered_lock(s, short_refresh));
+    s.run_to(40ms);
+    s.user(1).pause(600ms);
+    s.run_to(620ms);
+    s.expect(!has_place(s, *tasks.front()), "a client that stands still loses its places");
+    tasks.push_back(&s.acquire(1, ordered_lock(s, short_refresh)));
+    s.run_to(700ms);
+    for (const taking* const one : tasks) {
+        s.expect(has_place(s, *one), "each task has a place again");
+    }
+    taking& last = s.acquire(0, ordered_lock(s, short_refresh));
+    s.run_to(710ms);
+    s.release(holder);
+    s.run_to(900ms);
+    tasks.insert(tasks.begin(), &other);
+    tasks.push_back(&last);
+    for (taking* const one : tasks) {
+        s.run_to(s.now() + 100ms);  // this server tells of nothing
+        s.expect(one->held(), "the next waiter in the order of arrival holds the lock");
+        s.release(*one);
+    }
 }
 
 /// A client gives up its only waiter, and the server does not hear of it. Its next waiter does not count as the former one.
@@ -319,12 +356,18 @@ std::vector<scenario> order_scenarios() {
          tries,
          {"fifo_past_a_waiter", "fifo_fenced_past_a_waiter", "fifo_try_goes_past",
           "fifo_try_leaves_a_place"}},
-        {"fault_57_sim_pause_in_order",
-         "a waiter stands still for long, and gets a place at the end",
+        {"fault_57_sim_silence_in_order",
+         "nothing is heard of a waiter for long, and it gets a place at the end",
          {1, 4, {}, {}, telling},
-         1,
-         pause,
+         2,
+         silence,
          {"fifo_lost_place_not_taken_again"}},
+        {"fault_57_sim_pause_of_tasks",
+         "a client with three tasks stands still for long, and each gets a place",
+         {1, 3},
+         1,
+         pause_of_tasks,
+         {"fifo_other_places_forgotten"}},
         {"fault_58_sim_hand_off_in_order",
          "a lease is handed off to the waiters that are directly behind, and to no others",
          {1, 2, {}, {}, telling},

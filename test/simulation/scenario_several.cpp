@@ -82,6 +82,34 @@ void release_goes_on(stage& s, int take) {
     s.expect(!cluster.holds_anything(refused), "the refused name ends with its ttl");
 }
 
+/// Somebody else has the first name meanwhile. The second one is still ours.
+void release_with_a_name_lost(stage& s, int) {
+    taking& holder = s.acquire(0, lock_on_both(s));
+    s.run_to(10ms);
+    s.expect(holder.held(), "the lock has two names");
+    s.instance(0).delete_key(stage::key);
+    taking& other = s.acquire(1, s.lock());
+    s.run_to(20ms);
+    s.expect(other.held(), "another client has the first name");
+    s.release(holder);
+    s.run_to(30ms);
+    s.expect(!s.instance(0).holds_anything(another), "the second name is released");
+    s.expect(s.has_key(0, other), "the first name stays with the other client");
+    s.release(other);
+}
+
+/// One node grants its name, and the other node denies (take 0: the second name; take 1: the first one).
+void undo_of_one_name(stage& s, int take) {
+    taking& holder = s.acquire(1, take == 0 ? lock_on_another(s, 300ms) : s.lock());
+    s.run_to(10ms);
+    taking& waiter = s.acquire(0, lock_on_both(s));
+    s.run_to(30ms);
+    s.expect(waiter.ended() && !waiter.granted(), "one of the names is held");
+    s.expect(!s.servers_of(0).holds_anything(take == 0 ? stage::key : another),
+             "the other name is given back");
+    s.release(holder);
+}
+
 /// Whoever has the second name wants the first one, too, and waits behind another task of its client that wants both.
 void waiter_lets_others_pass(stage& s, int) {
     taking& holder = s.acquire(0, lock_on_another(s, 3s));
@@ -128,6 +156,18 @@ std::vector<scenario> several_scenarios() {
          2,
          release_goes_on,
          {"multi_undo_stops_at_an_error"}},
+        {"fault_55_sim_release_with_a_name_lost",
+         "one of two names is another client's by now, and the other name is released",
+         {1, 2},
+         1,
+         release_with_a_name_lost,
+         {"multi_release_stops_at_another"}},
+        {"fault_54_sim_undo_of_one_name",
+         "a cluster grants one of two names, and the attempt gives it back",
+         {1, 2, {}, {}, clustered},
+         2,
+         undo_of_one_name,
+         {"multi_partial_is_no"}},
     };
 }
 

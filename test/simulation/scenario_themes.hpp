@@ -28,6 +28,7 @@ std::vector<scenario> refusal_scenarios();
 std::vector<scenario> record_scenarios();
 std::vector<scenario> several_scenarios();
 std::vector<scenario> order_scenarios();
+std::vector<scenario> result_scenarios();
 
 /// The bound on the drift of clocks in a scenario that needs no other.
 inline constexpr core::drift_bound ordinary{};

@@ -25,10 +25,11 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration calm_time = 2500ms;  // in which some go on without faults
-constexpr duration finish_time = 6s;    // for the clients that still wait
-constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
-constexpr duration bound = 400ms;       // drift, and how late a command may be executed
+constexpr duration calm_time = 2500ms;     // in which some go on without faults
+constexpr duration finish_time = 6s;       // for the clients that still wait
+constexpr duration longest_ttl = 1s;       // of 500 ms, extended to twice that
+constexpr duration longest_keep = 1600ms;  // of the result of a name that is run once
+constexpr duration bound = 400ms;          // drift, and how late a command may be executed
 constexpr std::uint64_t most_steps = 150000;
 constexpr std::size_t least_crowd = 100;  // which keeps the servers busy
 
@@ -43,6 +44,7 @@ public:
           dialect_dice_(seed ^ 0x6469616c656374U),
           record_dice_(seed ^ 0x7265636f7264U),
           order_dice_(seed ^ 0x6f72646572U),
+          once_dice_(seed ^ 0x6f6e6365U),
           places_(world_),
           checker_(world_, voters_) {
         name_resources(seed);
@@ -66,10 +68,7 @@ private:
         return one.node(one.size() == 1 ? 0 : world_.random.below(one.size()));
     }
     [[nodiscard]] client& any_client() { return *clients_[world_.random.below(clients_.size())]; }
-    [[nodiscard]] const std::string& any_key() {
-        const std::size_t i = world_.random.below(resources_.size() + records_.size());
-        return i < resources_.size() ? resources_[i].key : records_[i - resources_.size()];
-    }
+    [[nodiscard]] const std::string& any_key();
     [[nodiscard]] bool is_ordered() const;
     [[nodiscard]] bool could_grant(const std::string& key);
     [[nodiscard]] std::vector<std::string> keys() const;
@@ -106,6 +105,7 @@ private:
     dice dialect_dice_;
     dice record_dice_;  // so that worlds without records are what they would be if there were none
     dice order_dice_;   // likewise, without locks whose order binds
+    dice once_dice_;    // likewise, without names that are run once
     place_checker places_;
     bool takes_several_ = false;  // some users take several names at once
     bool goes_on_ = false;        // its users take locks when there are no faults any more
@@ -114,6 +114,7 @@ private:
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<resource> resources_;
     std::vector<std::string> records_;             // with one instance
+    std::vector<std::string> once_;                // names that are run once
     std::map<std::string, true_time> free_since_;  // and nobody has taken any since
     std::uint64_t acquisitions_ = 0;
 };
@@ -135,6 +136,15 @@ void schedule::name_resources(std::uint64_t seed) {
             one.limit = several.chance(0.9) ? 0 : one.limit;
         }
     }
+}
+
+const std::string& schedule::any_key() {
+    std::size_t i = world_.random.below(resources_.size() + records_.size() + once_.size());
+    if (i < resources_.size()) {
+        return resources_[i].key;
+    }
+    i -= resources_.size();
+    return i < records_.size() ? records_[i] : once_[i - records_.size()];
 }
 
 std::vector<std::string> schedule::keys() const {
@@ -190,6 +200,9 @@ void schedule::populate() {
     if (n == 1 && world_.faults().crowd == 0 && record_dice_.chance(0.8)) {
         records_ = {"record", "another record"};
     }
+    if (world_.faults().crowd == 0 && once_dice_.chance(0.2)) {
+        once_ = {"job", "another job"};
+    }
     dice handing_over(record_dice_.next());
     const bool hands_over = world_.faults().crowd == 0 && handing_over.chance(0.2);
     for (auto& c : clients_) {
@@ -199,6 +212,9 @@ void schedule::populate() {
         c->start(resources_, takes_several_, end);
         if (!records_.empty()) {
             c->start_records(records_, keys(), end);
+        }
+        if (!once_.empty()) {
+            c->start_once(once_, end);
         }
         if (world_.faults().crowd != 0) {
             c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
@@ -560,6 +576,10 @@ result schedule::run() {
     world_.run(world_.now() + longest_ttl, most_steps);
     if (world_.violations().empty()) {
         checker_.expect_no_keys(keys());
+    }
+    if (!once_.empty() && world_.violations().empty()) {
+        world_.run(world_.now() + longest_keep + set_back, most_steps);
+        checker_.expect_no_keys(once_);
     }
     return {world_.tally, world_.violations()};
 }

@@ -7,6 +7,7 @@
 #include "kinds/kind.hpp"
 #include "kinds/lock_key.hpp"
 #include "kinds/multi/multi.hpp"
+#include "kinds/once/once.hpp"
 #include "kinds/script_commands.hpp"
 
 #include <algorithm>
@@ -187,6 +188,11 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
         const bool is_claimed =
             kinds::is_behind_announcement(one.command, form) && !failures_.front();
         const bool is_executed = !outcomes[i].again && !outcomes[i].elsewhere;
+        if (is_executed && one.command.kind == &kinds::once) {
+            const result_change seen{read_result(keys, one.key(), wall_in_ms()),
+                                     result_of(one.key()), lasts_until(one.key())};
+            on_result(one, outcomes[i].vote, seen);
+        }
         for (const std::string_view name : names_of(one.command)) {
             kinds::command of_name = one.command;
             of_name.key = name;
@@ -240,6 +246,9 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
             return of_client.second.is_known && of_client.second.until > now;
         });
     expect_untouched(c, all);
+    if (is_of_result(command.step)) {
+        return;  // see once_checker
+    }
     expect_permits(c);
     if (host_.state.is_out_of_memory && troubles_ == 1 &&
         c.answer.kind == core::vote_kind::failed &&
@@ -361,6 +370,7 @@ void server::expect_room(const change& c) {
 /// the token none. Several releases may have come as one command. In its last millisecond a key is there, but nobody's.
 void server::expect_untouched(const change& c, std::span<const sent_request> all) {
     const bool takes_own = c.command.step == core::step::release ||
+                           c.command.step == core::step::complete ||
                            (c.answer.kind == core::vote_kind::denied &&
                             c.command.step == core::step::acquire && c.before.limit != 0);
     for (const stored_holder& one : c.before.holders) {
@@ -621,6 +631,7 @@ void server::replace(const state& all) {
 
 /// Scripts are lost, too.
 void server::forget_all() {
+    forgot_at_ = world_.now();
     has_forgotten_ = true;
     replace({});
     host_.restart();
@@ -657,6 +668,7 @@ void server::restart(duration how_long, data d) {
     up_ = false;
     on_down();
     if (d != data::kept) {
+        forgot_at_ = world_.now();
         destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
     }
     if (d == data::lost) {
@@ -752,6 +764,7 @@ void server::jump(duration by) {
         world_.tell(name_, "its clock jumps by " + in_ms(by));
     }
     if (forward) {
+        forgot_at_ = world_.now();
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
@@ -783,8 +796,12 @@ void server::delete_key(const std::string& key) {
     const std::set<std::string> tokens = holders_of(key);
     const stored_record record = read_record(host_.keys(), key, wall_in_ms());
     const bool is_record = !record.is_foreign && record.version != 0;
-    has_forgotten_ = has_forgotten_ || is_record;
-    if (tokens.empty() && !is_record) {
+    const bool is_result = !result_of(key).record.empty();
+    has_forgotten_ = has_forgotten_ || is_record || is_result;
+    if (is_result) {
+        forgot_at_ = world_.now();
+    }
+    if (tokens.empty() && !is_record && !is_result) {
         return;
     }
     world_.count(fault::foreign_delete);
@@ -811,6 +828,9 @@ void server::shorten_key(const std::string& key) {
     world_.count(fault::foreign_expiry);
     if (world_.tracing()) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
+    }
+    if (!result_of(key).record.empty()) {
+        forgot_at_ = world_.now();
     }
     std::ranges::for_each(tokens, on_destroyed);
     order({"PEXPIRE", key, std::to_string(ttl.count())});
@@ -1039,8 +1059,13 @@ bool server::was_last_held_by(const std::string& key, const std::string& token) 
            (found->second.contains(token) || found->second.contains(as_writers(token)));
 }
 
+/// If a record has taken the place of a token, that token.
 std::set<std::string> server::holders_of(const std::string& key) const {
     std::set<std::string> result;
+    if (const auto found = tokens_.find(key);
+        found != tokens_.end() && !result_of(key).record.empty()) {
+        return found->second;
+    }
     for (const stored_holder& one : read(key).holders) {
         result.emplace(one.token);
     }

@@ -184,6 +184,9 @@ public:
     std::function<void(const request& what, const stored_record& before,
                        const stored_record& after)>
         on_record;
+    /// Told of each execution of a command for a name that is run once.
+    std::function<void(const request& what, const core::vote& answer, const result_change& change)>
+        on_result;
     /// Whether it is that token that it has last given a key to, or one of the readers, whether the key is still there or
     /// not.
     [[nodiscard]] bool was_last_held_by(const std::string& key, const std::string& token) const;
@@ -195,6 +198,12 @@ public:
     [[nodiscard]] bool rolled_back() const { return rolled_back_; }
     /// Whether it ever restarted without what it had known, or a stranger has deleted a record.
     [[nodiscard]] bool has_forgotten() const { return has_forgotten_; }
+    /// When it last did, or when its clock was set forward.
+    [[nodiscard]] true_time forgot_at() const { return forgot_at_; }
+    /// What a name that is run once has.
+    [[nodiscard]] stored_result result_of(const std::string& key) const {
+        return read_result(host_.keys(), key, wall_in_ms());
+    }
     [[nodiscard]] double rate() const { return clock_.rate(); }
     [[nodiscard]] const std::string& who() const { return name_; }
 
@@ -266,6 +275,7 @@ private:
     duration set_back_{};
     bool rolled_back_ = false;
     bool has_forgotten_ = false;
+    true_time forgot_at_{};
 };
 
 }  // namespace colock::simulation

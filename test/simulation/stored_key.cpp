@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view reader_prefix = "reader:";
 constexpr std::string_view mark_prefix = "writer:";
 constexpr std::string_view clock_prefix = "semaphore:";
+constexpr std::string_view result_prefix = "done:";
 constexpr wall_milliseconds no_mark = std::numeric_limits<wall_milliseconds>::min();
 
 std::uint64_t number_behind(std::string_view prefix, std::string_view text) {
@@ -30,7 +31,7 @@ bool is_token(std::string_view text) {
 }
 
 void read_text(const std::string& text, stored_key& to) {
-    to.is_foreign = !is_token(text);
+    to.is_foreign = !is_token(text) || text.starts_with(result_prefix);
     const permit_wish wish = wish_of(text);
     to.limit = wish.limit;
     to.holders.push_back({text, to.expires, wish.limit != 0 ? wish.slot_of(1) : slot_set{0}});
@@ -169,6 +170,21 @@ stored_record read_record(const small_redis::keyspace& keys, std::string_view na
         ++result.version;
     } else if (*field("e") == "0") {
         result.value = *field("d");
+    }
+    return result;
+}
+
+stored_result read_result(const small_redis::keyspace& keys, std::string_view key,
+                          wall_milliseconds now) {
+    stored_result result;
+    const small_redis::record* const found = keys.find(key);
+    if (found == nullptr || now > found->expires) {
+        return result;
+    }
+    result.exists = true;
+    result.left = core::milliseconds(found->expires - now);
+    if (const auto* const text = std::get_if<std::string>(&found->content)) {
+        (text->starts_with(result_prefix) ? result.record : result.token) = *text;
     }
     return result;
 }

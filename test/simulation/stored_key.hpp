@@ -4,6 +4,7 @@
 #define COLOCK_TEST_SIMULATION_STORED_KEY_HPP
 
 #include "simulation/permit.hpp"
+#include "simulation/time.hpp"
 
 #include "core/time.hpp"
 #include "support/small_redis/keyspace.hpp"
@@ -76,6 +77,26 @@ struct stored_record {
 
 /// The same of a record. The end of a value is a change: the record has the next version then.
 stored_record read_record(const small_redis::keyspace& keys, std::string_view name,
+                          wall_milliseconds now);
+
+/// What a name that is run once has: a token, or the record of a result.
+struct stored_result {
+    bool exists = false;
+    std::string token{};
+    std::string record{};
+    core::milliseconds left{};  ///< what the key has to live
+
+    friend bool operator==(const stored_result& a, const stored_result& b) = default;
+};
+
+/// The same before a command and after it, and when the key ends then.
+struct result_change {
+    stored_result before;
+    stored_result after;
+    true_time end;
+};
+
+stored_result read_result(const small_redis::keyspace& keys, std::string_view key,
                           wall_milliseconds now);
 
 /// A waiter of a lock whose order binds.

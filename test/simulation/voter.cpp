@@ -55,6 +55,11 @@ void voter::add(std::unique_ptr<server> node, std::size_t master) {
                                      const stored_record& after) {
         on_record(what, before, after, added.who());
     };
+    added.on_result = [this, i](const request& what, const core::vote& answer,
+                                const result_change& change) {
+        on_result(what, answer, change,
+                  owners_[slot_of(what.key())] == i || is_importing(i, what.key()));
+    };
     if (kind_.replicas != 0) {
         added.on_written = [this, i] { replicate(i); };
     }
@@ -342,6 +347,14 @@ bool voter::rolled_back() const {
 bool voter::has_lost_data() const {
     return rolled_back() ||
            std::ranges::any_of(nodes_, [](const auto& one) { return one->has_forgotten(); });
+}
+
+true_time voter::forgot_at() const {
+    true_time result = failed_over_;
+    for (const auto& one : nodes_) {
+        result = std::max(result, one->forgot_at());
+    }
+    return result;
 }
 
 duration voter::set_back() const {

@@ -147,6 +147,12 @@ public:
     [[nodiscard]] bool rolled_back() const;
     /// Whether it ever forgot something that it had executed.
     [[nodiscard]] bool has_lost_data() const;
+    /// When it last did, or when its clock was last set forward.
+    [[nodiscard]] true_time forgot_at() const;
+    /// What a name that is run once has.
+    [[nodiscard]] stored_result result_of(const std::string& key) {
+        return server_of(key).result_of(key);
+    }
     [[nodiscard]] duration set_back() const;
     [[nodiscard]] const std::string& who() const { return name_; }
     /// As those of `server`.
@@ -157,6 +163,10 @@ public:
     std::function<void(const request& what, const stored_record& before, const stored_record& after,
                        const std::string& by)>
         on_record;
+    /// Likewise. `counts`: the server is the one that is to be used.
+    std::function<void(const request& what, const core::vote& answer, const result_change& change,
+                       bool counts)>
+        on_result;
 
 private:
     void add(std::unique_ptr<server> node, std::size_t master);

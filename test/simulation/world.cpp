@@ -33,6 +33,10 @@ void tally::add(const tally& other) {
     writes_applied += other.writes_applied;
     writes_refused += other.writes_refused;
     writes_unknown += other.writes_unknown;
+    bodies += other.bodies;
+    results_new += other.results_new;
+    results_found += other.results_found;
+    results_unknown += other.results_unknown;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {
         faults[i] += other.faults[i];

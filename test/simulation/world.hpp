@@ -43,6 +43,10 @@ struct tally {
     std::uint64_t writes_applied = 0;  ///< of records
     std::uint64_t writes_refused = 0;
     std::uint64_t writes_unknown = 0;
+    std::uint64_t bodies = 0;       ///< of names that are run once
+    std::uint64_t results_new = 0;  ///< that their callers were told
+    std::uint64_t results_found = 0;
+    std::uint64_t results_unknown = 0;
     std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
     std::array<std::uint64_t, fault_count> faults{};
 

@@ -105,6 +105,7 @@ void places::add(std::uint64_t place, core::time_point now) {
     const bool is_first = empty();
     waiting_.insert(std::ranges::upper_bound(waiting_, place, {}, &waiter::number), {place});
     if (is_first) {
+        asked_ = now;
         resume(event::just(kind::entered), now);
     }
 }
@@ -172,6 +173,9 @@ void places::carry_out(const core::queue_place::step& step, core::time_point now
         ask(question::before, core::step::remaining, tickets_.back(), now);
     }
     if (step.stay) {
+        if (now - std::exchange(asked_, now) >= longest_silence()) {
+            enter_again(now);
+        }
         ask_to_stay(now);
     }
     client_.alarms.wait(*this, step.until);
@@ -247,6 +251,8 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
     } else if (what == question::enter) {
         on_entered(tag, vote);
     } else if (queue_ != nullptr) {
+        must_enter_again_ =
+            must_enter_again_ || (what == question::stay && vote.kind == core::vote_kind::failed);
         if (what == question::lock) {
             queue_->note_remaining(index, vote);
         } else if (what == question::stay && vote.kind == core::vote_kind::denied) {
@@ -259,6 +265,12 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
                now);
     }
     forget_if_over();
+}
+
+/// After that the ticket may have ended, and any place may have been skipped. An attempt makes a new ticket, and only its own place.
+/// So the next look would not notice the others.
+core::duration places::longest_silence() const noexcept {
+    return core::milliseconds(spec_->policy->place_ttl()) / 2;
 }
 
 /// Some places may be missing, or have had their turn meanwhile. An attempt that is under way enters by itself if it is denied. If it

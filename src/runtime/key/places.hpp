@@ -93,6 +93,7 @@ private:
                         std::uint64_t place = 0);
     void ask_to_enter(waiter& one, core::time_point now);
     void on_entered(instance::command_tag tag, const core::vote& vote) noexcept;
+    [[nodiscard]] core::duration longest_silence() const noexcept;
     void enter_again(core::time_point now);
     void ask_to_leave(std::uint64_t place, core::time_point now);
     void ask_lock(core::time_point now);
@@ -110,7 +111,8 @@ private:
     std::uint64_t latest_granted_ = 0;    // of the waiters
     std::vector<std::uint64_t> leaving_;  // until the instance has said so
     bool left_behind_ = false;            // one of them: the instance may not have heard of it
-    bool must_enter_again_ = false;       // an instance has not said that a waiter has entered
+    bool must_enter_again_ = false;       // an instance has not said that a waiter has a place
+    core::time_point asked_{};            // to keep the places, at last
     std::list<std::string> tickets_;      // the last is watched. Commands may refer to the others
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;

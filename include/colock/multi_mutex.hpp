@@ -43,10 +43,10 @@ namespace colock {
 /// **Partial loss is loss.** An instance that has lost one of the names does not confirm the lease any more. So
 /// `lease::valid` promises all names at once.
 ///
-/// **Fairness.** Waiters of one client that have the same smallest name are served first come, first served.
-/// Between clients there is no order: a waiter looks when one of its names is released. If others take one name
-/// or another all the time, a lock with many names may wait for long. Use a `mutex` on one name, or `deadline`s,
-/// where that matters.
+/// **Fairness.** Waiters of one client for the same names are served first come, first served. A waiter that is kept
+/// up by another of its names lets waiters for other names pass after 100 ms. Between clients there is no order: a
+/// waiter looks when one of its names is released. If others take one name or another all the time, a lock with
+/// many names may wait for long. Use a `mutex` on one name, or `deadline`s, where that matters.
 ///
 /// A fence orders the holders of one name. So a multi_mutex with `lock_options::fencing` cannot be created.
 ///

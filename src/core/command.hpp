@@ -26,8 +26,8 @@ enum class step : std::uint8_t {
     /// Wait in the remote queue of the key, with that `ticket`, for `ttl`: see `core::queue_ticket`. The vote has the
     /// ticket before it, or 0.
     ///
-    /// If the order of the lock's waiters binds, it is one of two things. With the `value` 0, the waiter enters their queue. Otherwise
-    /// the client keeps its places, from `place` to the one with the number `value`: see `core::queue_place`. The vote has the client
+    /// If the order of the lock's waiters binds, it is one of two things. With the `value` 0, the waiter enters their queue. The
+    /// vote has the waiter of its client that is directly before it: see `core::waiting_places`. Otherwise the client keeps its places, from `place` to the one with the number `value`: see `core::queue_place`. The vote has the client
     /// before that, or 0. It is a denial if places may be missing.
     join,
     leave,  ///< leave the remote queue. The vote has the number of tickets that are left

@@ -1919,23 +1919,23 @@ colock_mutant(
 colock_mutant(
     NAME fifo_hand_off_past_a_waiter
     WHAT "a lease is handed off to the next waiter of its client, whoever is before that"
-    FILE src/runtime/key/places.cpp
-    FIND [[found->number == place && found->behind == place;]]
-    WITH [[found->number == place && (found->behind == place || @MUTANT@);]]
+    FILE src/core/waiting_places.cpp
+    FIND [[    return one != nullptr && one->behind == number && number > unordered_;]]
+    WITH [[    return one != nullptr && (@MUTANT@ || (one->behind == number && number > unordered_));]]
 )
 colock_mutant(
     NAME fifo_leave_counts_as_a_turn
     WHAT "the waiter behind one that has given up counts as the next"
-    FILE src/runtime/key/places.cpp
-    FIND [[            one.behind = is_first ? one.number : before;]]
-    WITH [[            one.behind = is_first || @MUTANT@ ? one.number : before;]]
+    FILE src/core/waiting_places.cpp
+    FIND [[            other.behind = one.behind == number ? other.number : one.behind;]]
+    WITH [[            other.behind = one.behind == number || @MUTANT@ ? other.number : one.behind;]]
 )
 colock_mutant(
     NAME fifo_no_hand_off
     WHAT "no lease is handed off"
-    FILE src/runtime/key/places.cpp
-    FIND [[one.behind = one.behind == place ? one.number : one.behind;]]
-    WITH [[one.behind = one.behind == place && !@MUTANT@ ? one.number : one.behind;]]
+    FILE src/core/waiting_places.cpp
+    FIND [[        other.behind = other.behind == number ? other.number : other.behind;]]
+    WITH [[        other.behind = other.behind == number && !@MUTANT@ ? other.number : other.behind;]]
 )
 colock_mutant(
     NAME fifo_queue_not_kept

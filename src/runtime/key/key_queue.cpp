@@ -137,8 +137,15 @@ std::shared_ptr<acquire_operation> key_queue::next() {
     return nullptr;
 }
 
+bool key_queue::has_waiters_for_other_names(const lock_spec& lock) noexcept {
+    return local_.any_waiter([&](member_at_key& one) {
+        return operation_of(one).spec()->more_names != lock.more_names;
+    });
+}
+
 void key_queue::let_others_pass(acquire_operation& one) {
     forget_more_keys(one);
+    no_quorum_since_ = core::never;  // it was denied by a quorum
     local_.leave();
     push(one);
     one.wait_behind_others();
@@ -390,7 +397,7 @@ bool key_queue::is_next_in_order(const acquire_operation& waiter) const noexcept
 /// It is released if no waiter wants it any more.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     if (acquire_operation* const next = next_for(lease)) {
-        if (places_ != nullptr) {
+        if (places_ != nullptr && next->place() != 0) {
             places_->on_handed_off(next->place());
         }
         next->receive(lease.hand_off(next->acts_for()));

@@ -77,7 +77,9 @@ public:
     /// Takes a ticket for an operation that is at the key, if there is none. Returns false if that cannot be.
     bool join_remote_queue(const acquire_operation& waiting);
     void leave_remote_queue();
-    /// It waits at the key for something else than the key. Those behind it come first.
+    /// Whether others wait behind it that want other names than this lock.
+    [[nodiscard]] bool has_waiters_for_other_names(const lock_spec& lock) noexcept;
+    /// It waits at the key for another of its names. Those behind it come first.
     void let_others_pass(acquire_operation& one);
     /// Whether other clients are known to wait for the key, so that it is fair to join them before the first attempt.
     [[nodiscard]] bool expects_other_clients();

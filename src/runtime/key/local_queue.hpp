@@ -7,6 +7,8 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <algorithm>
+
 namespace colock::runtime {
 
 using at_key =
@@ -79,6 +81,11 @@ public:
         for (auto next = waiters_.begin(); next != waiters_.end();) {
             tell(*next++);
         }
+    }
+    /// Whether this holds for one of them.
+    template <typename Function>
+    [[nodiscard]] bool any_waiter(const Function& holds) {
+        return std::any_of(waiters_.begin(), waiters_.end(), holds);
     }
     void push(member_at_key& last) noexcept { waiters_.push_back(last); }
     void remove(member_at_key& waiter) noexcept { waiters_.erase(waiters_.iterator_to(waiter)); }

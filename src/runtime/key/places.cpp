@@ -50,12 +50,13 @@ places::~places() {
 void places::enter(std::uint64_t place) {
     const core::time_point now = client_.turn.now();
     add(place, now);
-    ask_to_enter(*find(place), now);
+    ask_to_enter(place, now);
 }
 
 void places::on_denied(std::uint64_t place) {
     const core::time_point now = client_.turn.now();
     add(place, now);
+    waiting_.on_denied(place);
     resume(event::just(kind::denied), now);
 }
 
@@ -64,65 +65,37 @@ void places::on_attempting() {
 }
 
 void places::on_granted(std::uint64_t place) {
-    on_handed_off(place);
-    remove(place);
+    waiting_.on_granted(place);
+    waiting_.remove(place);
     if (!empty()) {
         on_attempting();
     }
 }
 
 void places::leave(std::uint64_t place) {
-    remove(place);
+    waiting_.remove(place);
     ask_to_leave(place, client_.turn.now());
 }
 
-/// It was its turn. So nobody is before the waiter that is directly behind it.
-void places::on_handed_off(std::uint64_t place) noexcept {
-    latest_granted_ = place;
-    for (waiter& one : waiting_) {
-        one.behind = one.behind == place ? one.number : one.behind;
-    }
-}
-
-places::waiter* places::find(std::uint64_t place) noexcept {
-    const auto found = std::ranges::lower_bound(waiting_, place, {}, &waiter::number);
-    return found != waiting_.end() && found->number == place ? &*found : nullptr;
-}
-
 bool places::contains(std::uint64_t place) const noexcept {
-    return std::ranges::binary_search(waiting_, place, {}, &waiter::number);
+    return waiting_.contains(place);
 }
 
+void places::on_handed_off(std::uint64_t place) noexcept {
+    waiting_.on_handed_off(place);
+}
+
+/// After a long silence the ticket may have ended, and others may have come first since.
 bool places::may_be_handed_off(std::uint64_t place) const noexcept {
-    const auto found = std::ranges::lower_bound(waiting_, place, {}, &waiter::number);
-    return found != waiting_.end() && found->number == place && found->behind == place;
+    return client_.turn.now() - asked_ < longest_silence() && waiting_.may_be_handed_off(place);
 }
 
 void places::add(std::uint64_t place, core::time_point now) {
-    if (contains(place)) {
-        return;
-    }
     const bool is_first = empty();
-    waiting_.insert(std::ranges::upper_bound(waiting_, place, {}, &waiter::number), {place});
+    waiting_.add(place);
     if (is_first) {
         asked_ = now;
         resume(event::just(kind::entered), now);
-    }
-}
-
-/// Whoever was directly before it is directly before the waiter behind it.
-void places::remove(std::uint64_t place) {
-    const waiter* const found = find(place);
-    if (found == nullptr) {
-        return;
-    }
-    const bool is_first = found->behind == place;
-    const std::uint64_t before = found->behind;
-    waiting_.erase(waiting_.begin() + (found - waiting_.data()));
-    for (waiter& one : waiting_) {
-        if (one.behind == place) {
-            one.behind = is_first ? one.number : before;
-        }
     }
 }
 
@@ -202,20 +175,18 @@ kinds::command& places::ask(question what, core::step step, std::string_view key
     return command;
 }
 
-void places::ask_to_enter(waiter& one, core::time_point now) {
-    one.behind = 0;
-    ask(question::enter, core::step::join, spec_->key, now, one.number).place = one.number;
+void places::ask_to_enter(std::uint64_t place, core::time_point now) {
+    ask(question::enter, core::step::join, spec_->key, now, place).place = place;
 }
 
-/// Later votes count more: until then the waiter may have lost its place.
-void places::on_entered(instance::command_tag tag, const core::vote& vote) noexcept {
-    must_enter_again_ = must_enter_again_ || vote.kind == core::vote_kind::failed;
-    const auto found = std::ranges::find(waiting_, tag - tag % questions,
-                                         [](const waiter& one) { return tagged(one.number); });
-    if (found != waiting_.end() && vote.kind == core::vote_kind::granted) {
-        const bool is_next =
-            vote.value == found->number || (vote.value != 0 && vote.value == latest_granted_);
-        found->behind = is_next ? found->number : contains(vote.value) ? vote.value : 0;
+void places::on_entered(instance::command_tag tag, const core::vote& vote) {
+    const auto found = std::ranges::find(waiting_.all(), tag - tag % questions,
+                                         [](const auto& one) { return tagged(one.number); });
+    const std::uint64_t place = found != waiting_.all().end() ? found->number : 0;
+    if (vote.kind == core::vote_kind::granted) {
+        waiting_.on_entered(place, vote.value);
+    } else {
+        must_enter_again_ = true;
     }
 }
 
@@ -233,8 +204,8 @@ void places::ask_lock(core::time_point now) {
 
 void places::ask_to_stay(core::time_point now) {
     kinds::command& command = ask(question::stay, core::step::join, spec_->key, now);
-    command.place = waiting_.front().number;
-    command.value = waiting_.back().number;
+    command.place = waiting_.all().front().number;
+    command.value = waiting_.all().back().number;
 }
 
 void places::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -276,9 +247,10 @@ core::duration places::longest_silence() const noexcept {
 /// Some places may be missing, or have had their turn meanwhile. An attempt that is under way enters by itself if it is denied. If it
 /// is granted, to enter behind it would leave a place of nobody.
 void places::enter_again(core::time_point now) {
-    for (waiter& one : waiting_) {
+    waiting_.forget();
+    for (const core::waiting_places::waiter& one : waiting_.all()) {
         if (!queue_->has_attempt_under_way(one.number)) {
-            ask_to_enter(one, now);
+            ask_to_enter(one.number, now);
         }
     }
 }

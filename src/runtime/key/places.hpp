@@ -6,6 +6,7 @@
 #include "core/queue_place.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "core/waiting_places.hpp"
 #include "instance/batch.hpp"
 #include "kinds/command.hpp"
 #include "runtime/in_client.hpp"
@@ -73,26 +74,18 @@ public:
 private:
     enum class question : instance::command_tag { enter, stay, lock, before, leave };
 
-    struct waiter {
-        std::uint64_t number;
-        /// The waiter of this client that is directly before it in the queue, its own number if nobody is, or 0.
-        std::uint64_t behind = 0;
-    };
-
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                  core::time_point now) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
     void add(std::uint64_t place, core::time_point now);
-    void remove(std::uint64_t place);
-    [[nodiscard]] waiter* find(std::uint64_t place) noexcept;
     void resume(const core::queue_place::event& e, core::time_point now);
     void carry_out(const core::queue_place::step& step, core::time_point now);
     kinds::command& ask(question what, core::step step, std::string_view key, core::time_point now,
                         std::uint64_t place = 0);
-    void ask_to_enter(waiter& one, core::time_point now);
-    void on_entered(instance::command_tag tag, const core::vote& vote) noexcept;
+    void ask_to_enter(std::uint64_t place, core::time_point now);
+    void on_entered(instance::command_tag tag, const core::vote& vote);
     [[nodiscard]] core::duration longest_silence() const noexcept;
     void enter_again(core::time_point now);
     void ask_to_leave(std::uint64_t place, core::time_point now);
@@ -107,8 +100,7 @@ private:
     client_context& client_;
     key_queue* queue_;  // null once nobody waits
     core::queue_place machine_;
-    std::vector<waiter> waiting_;         // in increasing order
-    std::uint64_t latest_granted_ = 0;    // of the waiters
+    core::waiting_places waiting_;
     std::vector<std::uint64_t> leaving_;  // until the instance has said so
     bool left_behind_ = false;            // one of them: the instance may not have heard of it
     bool must_enter_again_ = false;       // an instance has not said that a waiter has a place

@@ -18,8 +18,9 @@ namespace {
 
 using event = core::acquire::event;
 
-/// At the first of its names, while another one is taken. After that it lets those behind it pass.
+/// At the first of its names, while another one is taken. After that it lets those behind it pass. The second time is shorter.
 constexpr core::duration longest_stand = std::chrono::milliseconds(100);
+constexpr core::duration later_stand = std::chrono::milliseconds(10);
 
 /// In the remote queue, behind other clients. After that a writer announces itself, and a reader attempts.
 constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
@@ -106,7 +107,7 @@ bool acquire_operation::may_enter_with_first() const {
 /// A reader is not in the way of readers.
 core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     using core::acquire_outcome;
-    if (queue_->local().is_held_against(admission())) {
+    if (has_let_others_pass_ || queue_->local().is_held_against(admission())) {
         return acquire_outcome::contended;
     }
     const acquire_operation* const first = queue_->attempting();
@@ -438,14 +439,15 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
     }
 }
 
-/// One that waits for another of its names is in the way of those that want the first one only. One of these may hold that other name,
-/// and would not release it before it has both. So nobody waits here for long while others wait behind.
+/// One that waits for another of its names is in the way of those that want other names. One of these may hold that other name, and
+/// would not release it before it has both. So nobody waits here for long while such others wait behind.
 core::time_point acquire_operation::lets_others_pass() const noexcept {
     const bool may_stand_in_the_way = !spec_->more_keys.empty() && spec_->policy->attempts == 0 &&
                                       !adopts() && machine_->backing_off() &&
                                       machine_->last_outcome() == core::acquire_outcome::contended;
-    return may_stand_in_the_way && !queue_->local().empty() ? machine_->began() + longest_stand
-                                                            : core::never;
+    return may_stand_in_the_way && queue_->has_waiters_for_other_names(*spec_)
+               ? machine_->began() + (has_let_others_pass_ ? later_stand : longest_stand)
+               : core::never;
 }
 
 void acquire_operation::on_waiter_behind() {
@@ -455,8 +457,8 @@ void acquire_operation::on_waiter_behind() {
 }
 
 void acquire_operation::wait_behind_others() {
-    last_votes_ = std::make_unique<const core::round>(lease_->votes());
-    give_up_attempt();
+    has_let_others_pass_ = true;
+    lease_->detach();  // an error tells of its votes
     wait_in_local_queue();
 }
 
@@ -614,7 +616,8 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
 /// The latest one, which was denied, or is being given back.
 void acquire_operation::give_up_attempt() {
     if (lease_) {
-        if (!adopts()) {  // it has announced nothing
+        const bool has_announced = !adopts() && stage_ != stage::in_local_queue;
+        if (has_announced) {
             queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());
         }
         lease_->detach();

@@ -80,7 +80,7 @@ public:
 
     // From its queue. The calls that may end it are the last thing that the queue does.
 
-    /// It has come to this queue: one of the next four follows.
+    /// It has come to this queue.
     void come_to(key_queue& queue) noexcept { queue_ = &queue; }
     /// Others of the client are before it.
     void wait_in_local_queue();
@@ -217,6 +217,7 @@ private:
     bool is_overloaded_ = false;  // its client: its last attempt was not sent
     bool closing_ = false;
     bool has_met_record_ = false;
+    bool has_let_others_pass_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
     std::shared_ptr<const std::string> record_;

@@ -242,6 +242,56 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
     in.expect_nothing_left();
 }
 
+/// The command of the first one is lost. So the second one is in the queue before it, and the first one has its turn by that place.
+BOOST_AUTO_TEST_CASE(a_turn_by_the_place_of_another_is_followed_by_no_hand_off) {
+    scene in;
+    const auto ann = in.make_client();
+    const auto bob = in.make_client();
+    in.server(0).is_silent = true;
+    const acquire first = begin(*ann);
+    in.world().run_for(1ms);
+    in.server(0).is_silent = false;
+    const acquire second = begin(*ann);
+    in.world().run_for(1ms);
+    const acquire bobs = begin(*bob);
+    in.expect_granted(first, 1s);
+    first->let_go();
+    in.expect_granted(bobs, 10ms);
+    BOOST_TEST(!second->is_finished);
+    bobs->let_go();
+    in.expect_granted(second, 10ms);
+    second->let_go();
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
+/// Locks without an order are handed off as well. That is nobody's turn.
+BOOST_AUTO_TEST_CASE(a_hand_off_without_order_is_no_turn) {
+    scene in;
+    const auto ann = in.make_client();
+    const auto bob = in.make_client();
+    acquire plain = ann->lock("a");
+    const acquire next_plain = ann->acquire("a");
+    const acquire first = begin(*ann);
+    in.world().run_for(1ms);
+    const acquire bobs = begin(*bob);
+    in.world().run_for(1ms);
+    const acquire second = begin(*ann);
+    in.world().run_for(1ms);
+    plain->let_go();
+    in.expect_granted(next_plain, 1ms);
+    next_plain->let_go();
+    in.expect_granted(first, 20ms);
+    first->let_go();
+    in.expect_granted(bobs, 10ms);
+    BOOST_TEST(!second->is_finished);
+    bobs->let_go();
+    in.expect_granted(second, 10ms);
+    second->let_go();
+    in.world().run_for(10ms);
+    in.expect_nothing_left();
+}
+
 /// What the next waiter needs after a release: it is told, and attempts.
 BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told) {
     scene in;

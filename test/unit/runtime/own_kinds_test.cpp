@@ -367,17 +367,35 @@ BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_fi
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_stays_the_first_if_nobody_is_behind_it) {
+/// Others that want the same names would get no further.
+BOOST_AUTO_TEST_CASE(waiters_for_the_same_names_keep_their_order) {
     const acquire held = a->lock("b", patient(*a, kinds::exclusive));
-    const acquire both = take_both(*this, *a);
+    const acquire first = take_both(*this, *a);
+    const acquire second = take_both(*this, *a);
     world().run_for(10ms);
     const std::uint64_t before = attempts(*a);
     world().run_for(1s);
     BOOST_TEST(attempts(*a) == before);
-    BOOST_TEST(a->engine().parts().counts.queued == 0U);
     held->let_go();
-    expect_granted(both, 20ms);
-    both->let_go();
+    expect_granted(first, 20ms);
+    BOOST_TEST(!second->is_finished);
+    first->let_go();
+    expect_granted(second, 20ms);
+    second->let_go();
+}
+
+/// It has been denied, whatever the one before it has found.
+BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_times_out_tells_what_it_has_found) {
+    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
+    const auto both = std::make_shared<virtual_acquire>(
+        world(), a->spec_of("a", patient(*a, names), {"b"}), world().now() + 500ms);
+    both->start(both);
+    const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return both->is_finished; }, 501ms));
+    BOOST_TEST(first->granted());
+    BOOST_TEST((both->outcome == acquire_outcome::contended));
+    first->let_go();
+    held->let_go();
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_has_let_others_pass_may_be_cancelled) {

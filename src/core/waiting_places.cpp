@@ -1,0 +1,104 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "core/waiting_places.hpp"
+
+#include <algorithm>
+
+namespace colock::core {
+
+const waiting_places::waiter* waiting_places::find(std::uint64_t number) const noexcept {
+    const auto found = std::ranges::lower_bound(all_, number, {}, &waiter::number);
+    return found != all_.end() && found->number == number ? &*found : nullptr;
+}
+
+waiting_places::waiter* waiting_places::find(std::uint64_t number) noexcept {
+    const auto found = std::ranges::lower_bound(all_, number, {}, &waiter::number);
+    return found != all_.end() && found->number == number ? &*found : nullptr;
+}
+
+bool waiting_places::contains(std::uint64_t number) const noexcept {
+    return find(number) != nullptr;
+}
+
+void waiting_places::add(std::uint64_t number) {
+    if (!contains(number)) {
+        all_.insert(std::ranges::upper_bound(all_, number, {}, &waiter::number), {number});
+    }
+}
+
+void waiting_places::distrust_up_to(std::uint64_t number) noexcept {
+    unordered_ = std::max(unordered_, number);
+}
+
+void waiting_places::note_entered(waiter& one) noexcept {
+    if (!one.has_entered && one.number < latest_entered_) {
+        distrust_up_to(latest_entered_);  // later ones are before it
+    }
+    one.has_entered = true;
+    latest_entered_ = std::max(latest_entered_, one.number);
+}
+
+void waiting_places::on_entered(std::uint64_t number, std::uint64_t before) {
+    waiter* const one = find(number);
+    if (one == nullptr) {
+        return;
+    }
+    note_entered(*one);
+    one->behind = before == number || contains(before) ? before : 0;
+}
+
+void waiting_places::on_denied(std::uint64_t number) {
+    add(number);
+    note_entered(*find(number));
+}
+
+void waiting_places::forget() noexcept {
+    for (waiter& one : all_) {
+        one.behind = 0;
+        distrust_up_to(one.number);
+    }
+}
+
+/// By its own place, unless a later waiter may have one that is before it.
+void waiting_places::on_granted(std::uint64_t number) noexcept {
+    const waiter* const one = find(number);
+    if ((one == nullptr || !one->has_entered) && latest_entered_ > number) {
+        distrust_up_to(latest_entered_);
+    }
+    if (number > unordered_) {
+        on_handed_off(number);
+        return;
+    }
+    for (waiter& other : all_) {  // any of them may have lost its place by that
+        other.behind = 0;
+        distrust_up_to(other.number);
+    }
+}
+
+void waiting_places::on_handed_off(std::uint64_t number) noexcept {
+    for (waiter& other : all_) {
+        other.behind = other.behind == number ? other.number : other.behind;
+    }
+}
+
+/// Whoever was directly before it is directly before the waiter behind it.
+void waiting_places::remove(std::uint64_t number) noexcept {
+    const waiter* const found = find(number);
+    if (found == nullptr) {
+        return;
+    }
+    const waiter one = *found;
+    all_.erase(all_.begin() + (found - all_.data()));
+    for (waiter& other : all_) {
+        if (other.behind == number) {
+            other.behind = one.behind == number ? other.number : one.behind;
+        }
+    }
+}
+
+bool waiting_places::may_be_handed_off(std::uint64_t number) const noexcept {
+    const waiter* const one = find(number);
+    return one != nullptr && one->behind == number && number > unordered_;
+}
+
+}  // namespace colock::core

@@ -1,0 +1,63 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_CORE_WAITING_PLACES_HPP
+#define COLOCK_CORE_WAITING_PLACES_HPP
+
+#include <cstdint>
+#include <vector>
+
+namespace colock::core {
+
+/// The places that the waiters of one client have in the queue of a lock whose order binds, and what the client knows of their order.
+///
+/// A lease of the client may be handed off only to a waiter that has no waiter of another client before it. So each waiter that
+/// enters is told who is directly before it. If that is a waiter of this client, and has had its turn, it is the next one. A waiter
+/// that gives up passes on what it knows.
+///
+/// An instance grants a turn by the first place of the client, and that is mostly the place of the waiter that attempts. Otherwise
+/// the other waiter gets a worse place, and is not told. So nothing is known of waiters that may have entered out of order.
+class waiting_places {
+public:
+    struct waiter {
+        std::uint64_t number;
+        /// The waiter of this client that is directly before it, its own number if nobody is, or 0: not known, or another client.
+        std::uint64_t behind = 0;
+        bool has_entered = false;  ///< the instance has said so
+    };
+
+    [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+    /// In increasing order of their numbers.
+    [[nodiscard]] const std::vector<waiter>& all() const noexcept { return all_; }
+    [[nodiscard]] bool contains(std::uint64_t number) const noexcept;
+
+    /// One that waits. Later ones have larger numbers.
+    void add(std::uint64_t number);
+    /// It has entered the queue by a command of its own. `before`: as `waiter::behind`.
+    void on_entered(std::uint64_t number, std::uint64_t before);
+    /// It has entered by an attempt that was denied, or was there before.
+    void on_denied(std::uint64_t number);
+    /// Some places may be missing. All waiters enter again.
+    void forget() noexcept;
+    /// The attempt of that waiter was granted. It is removed after that.
+    void on_granted(std::uint64_t number) noexcept;
+    /// It is handed the lease of its client, and is removed after that.
+    void on_handed_off(std::uint64_t number) noexcept;
+    void remove(std::uint64_t number) noexcept;
+
+    /// Whether no waiter of another client is before it, if its client holds the lock.
+    [[nodiscard]] bool may_be_handed_off(std::uint64_t number) const noexcept;
+
+private:
+    [[nodiscard]] waiter* find(std::uint64_t number) noexcept;
+    [[nodiscard]] const waiter* find(std::uint64_t number) const noexcept;
+    void note_entered(waiter& one) noexcept;
+    void distrust_up_to(std::uint64_t number) noexcept;
+
+    std::vector<waiter> all_;
+    std::uint64_t latest_entered_ = 0;
+    std::uint64_t unordered_ = 0;  // up to this number, the waiters may be in any order
+};
+
+}  // namespace colock::core
+
+#endif

@@ -510,6 +510,9 @@ bool checker::counts_now(const token_life& life) const {
 
 /// Of two that may not be valid at the same time.
 void checker::expect_apart(const token_life& a, const token_life& b) {
+    if (a.completes || b.completes) {
+        return;
+    }
     if (!world_.profile().claims.mutual_exclusion || excused(b) || excused(a)) {
         ++world_.tally.excused;
         return;

@@ -441,7 +441,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
 void checker::on_granted(std::size_t server, const std::string& token) {
     token_life* const life = find(token);
     if (life != nullptr && !permit_grants_.empty()) {
-        ++permit_grants_[life->key];
+        for (const std::string& name : life->names) {
+            ++permit_grants_[name];
+        }
         ++life->own_grants;
     }
     if (life != nullptr && !life->counts) {

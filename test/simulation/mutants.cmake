@@ -1950,14 +1950,15 @@ colock_mutant(
     NAME fifo_queue_not_kept_by_a_leave
     WHAT "a leave renews the ticket, and not the queue"
     FILE src/kinds/fifo/waiters.lua
-    FIND [[    if others then  -- the queue]]
-    WITH [[    if false then  -- the queue]]
+    FIND [[local kept = redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))]]
+    WITH [[local kept = 1]]
 )
 colock_mutant(
     NAME fifo_leave_without_ticket
     WHAT "a leave does not write the ticket, so that the next client is not told"
     FILE src/kinds/fifo/waiters.lua
-    FIND [[    redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)]]
+    FIND [[    redis.pcall('set', ticket, '', 'px', longest)
+]]
     WITH [[]]
 )
 colock_mutant(

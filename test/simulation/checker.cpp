@@ -877,7 +877,7 @@ void checker::on_lost(token_life& life, core::loss why) {
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;
     const bool renewed = life.policy->lease.renew_interval > duration::zero();
-    if (by_itself && renewed && world_.profile().claims.no_loss) {
+    if (by_itself && renewed && !life.completes && world_.profile().claims.no_loss) {
         world_.violation("needless loss", describe(life));
     }
     if (why == core::loss::keys_gone &&

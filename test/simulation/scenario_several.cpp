@@ -98,7 +98,7 @@ void release_with_a_name_lost(stage& s, int) {
     s.release(other);
 }
 
-/// One node grants its name, and the other node denies (take 0: the second name; take 1: the first one).
+/// One node grants its name, and the other node denies (take 0: the second name, take 1: the first one).
 void undo_of_one_name(stage& s, int take) {
     taking& holder = s.acquire(1, take == 0 ? lock_on_another(s, 300ms) : s.lock());
     s.run_to(10ms);

@@ -1933,9 +1933,9 @@ colock_mutant(
 colock_mutant(
     NAME fifo_no_hand_off
     WHAT "no lease is handed off"
-    FILE src/runtime/key/places.cpp
-    FIND [[one.behind = one.behind == place ? one.number : one.behind;]]
-    WITH [[one.behind = one.behind == place && !@MUTANT@ ? one.number : one.behind;]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[lease.serves(*next->spec()) && is_next_in_order(*next) ? next]]
+    WITH [[lease.serves(*next->spec()) && is_next_in_order(*next) && !(@MUTANT@ && next->place() != 0) ? next]]
 )
 colock_mutant(
     NAME fifo_queue_not_kept

@@ -441,7 +441,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
 void checker::on_granted(std::size_t server, const std::string& token) {
     token_life* const life = find(token);
     if (life != nullptr && !permit_grants_.empty()) {
-        ++permit_grants_[life->key];
+        for (const std::string& name : life->names) {
+            ++permit_grants_[name];
+        }
         ++life->own_grants;
     }
     if (life != nullptr && !life->counts) {
@@ -510,6 +512,9 @@ bool checker::counts_now(const token_life& life) const {
 
 /// Of two that may not be valid at the same time.
 void checker::expect_apart(const token_life& a, const token_life& b) {
+    if (a.completes || b.completes) {
+        return;
+    }
     if (!world_.profile().claims.mutual_exclusion || excused(b) || excused(a)) {
         ++world_.tally.excused;
         return;
@@ -872,7 +877,7 @@ void checker::on_lost(token_life& life, core::loss why) {
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;
     const bool renewed = life.policy->lease.renew_interval > duration::zero();
-    if (by_itself && renewed && world_.profile().claims.no_loss) {
+    if (by_itself && renewed && !life.completes && world_.profile().claims.no_loss) {
         world_.violation("needless loss", describe(life));
     }
     if (why == core::loss::keys_gone &&

@@ -1794,6 +1794,9 @@ void client::note_record(request& r) {
 
 void client::note_once(request& r) {
     r.once = dynamic_cast<const settling&>(*r.receiver).life();
+    if (r.command.step == core::step::complete && !r.token().empty()) {
+        checker_.find(r.token(), *this)->completes = true;
+    }
     if (world_.tracing()) {
         world_.tell(name_, "sends " + words(r));
     }

@@ -110,6 +110,7 @@ struct token_life {
 
     // Of a name that is run once: those where a record has taken the place of the token.
     std::uint64_t completed_at = 0;
+    bool completes = false;  // such a record was sent: nobody works under the lease any more
 
     // It is being given back, or has asked how long it will be denied. The client may have stood still, so that the attempt's time was up
     // when it was sent.

@@ -1933,9 +1933,9 @@ colock_mutant(
 colock_mutant(
     NAME fifo_no_hand_off
     WHAT "no lease is handed off"
-    FILE src/core/waiting_places.cpp
-    FIND [[        other.behind = other.behind == number ? other.number : other.behind;]]
-    WITH [[        other.behind = other.behind == number && !@MUTANT@ ? other.number : other.behind;]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[lease.serves(*next->spec()) && is_next_in_order(*next) ? next]]
+    WITH [[lease.serves(*next->spec()) && is_next_in_order(*next) && !(@MUTANT@ && next->place() != 0) ? next]]
 )
 colock_mutant(
     NAME fifo_queue_not_kept
@@ -1950,14 +1950,15 @@ colock_mutant(
     NAME fifo_queue_not_kept_by_a_leave
     WHAT "a leave renews the ticket, and not the queue"
     FILE src/kinds/fifo/waiters.lua
-    FIND [[    if others then  -- the queue]]
-    WITH [[    if false then  -- the queue]]
+    FIND [[local kept = redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))]]
+    WITH [[local kept = 1]]
 )
 colock_mutant(
     NAME fifo_leave_without_ticket
     WHAT "a leave does not write the ticket, so that the next client is not told"
     FILE src/kinds/fifo/waiters.lua
-    FIND [[    redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)]]
+    FIND [[    redis.pcall('set', ticket, '', 'px', longest)
+]]
     WITH [[]]
 )
 colock_mutant(

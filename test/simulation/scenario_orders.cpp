@@ -278,6 +278,8 @@ void hand_off(stage& s, int take) {
     taking& holder = s.acquire(0, lock());
     s.run_to(10ms);
     taking& next = s.acquire(0, lock());
+    s.run_to(15ms);
+    taking& after_next = s.acquire(0, lock());
     s.run_to(20ms);
     taking& other = s.acquire(1, lock());
     s.run_to(30ms);
@@ -285,9 +287,12 @@ void hand_off(stage& s, int take) {
     s.run_to(40ms);
     const std::size_t grants = s.grants().size();
     s.release(holder);
-    s.run_to(50ms);
+    s.run_to(45ms);
     s.expect(next.held() && s.grants().size() == grants, "the waiter behind is handed the lease");
     s.release(next);
+    s.run_to(50ms);
+    s.expect(after_next.held() && s.grants().size() == grants, "so is the one behind that");
+    s.release(after_next);
     expect_turns(s, {&other, &last});
 }
 

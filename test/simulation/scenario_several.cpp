@@ -98,7 +98,7 @@ void release_with_a_name_lost(stage& s, int) {
     s.release(other);
 }
 
-/// One node grants its name, and the other node denies (take 0: the second name; take 1: the first one).
+/// One node grants its name, and the other node denies (take 0: the second name, take 1: the first one).
 void undo_of_one_name(stage& s, int take) {
     taking& holder = s.acquire(1, take == 0 ? lock_on_another(s, 300ms) : s.lock());
     s.run_to(10ms);
@@ -116,7 +116,9 @@ void waiter_lets_others_pass(stage& s, int) {
     s.run_to(10ms);
     taking& waiter = s.acquire(0, patient_lock_on_both(s));
     s.run_to(20ms);
-    taking& more = s.acquire(0, s.lock());
+    spec& first_name = s.lock();
+    first_name.policy.attempts = 0;
+    taking& more = s.acquire(0, first_name);
     s.run_to(200ms);
     s.expect(!waiter.ended() && more.held(), "the waiter for two names lets the other one pass");
     s.release(more);

@@ -132,10 +132,12 @@ local function leave(queue, ticket, member, life)
     local others = redis.call('zrange', queue, 0, 1)[2]
     local left = redis.call('pttl', ticket)
     redis.call('zrem', queue, member)
-    if others then  -- the queue lives as long as the tickets
-        redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))
+    local longest = 1
+    if others then  -- no ticket lives longer than the queue
+        local kept = redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))
+        longest = math.max(left, kept == 1 and life or 1)
     end
-    redis.pcall('set', ticket, '', 'px', others and math.max(left, life) or 1)
+    redis.pcall('set', ticket, '', 'px', longest)
 end
 
 -- The waiter `own` takes its turn by the place `first`, which is mostly its own. If not, the other waiter of our client gets that one.

@@ -38,10 +38,8 @@ void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
     const bool is_attempt = what == purpose::acquire || what == purpose::retake;
     if (e.kind == kind::vote && what == purpose::adopt && e.vote->kind != vote_kind::failed) {
-        // One that denies may have granted other values, which the lease does not have.
-        const belief otherwise =
-            settings_->agreement == agreement::same ? belief::maybe : belief::no;
-        keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : otherwise;
+        // One that denies may have granted other values, or have some of several keys.
+        keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : belief::maybe;
     }
     if (e.kind != kind::vote || (!is_attempt && what != purpose::heal)) {
         return;

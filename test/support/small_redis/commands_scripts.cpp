@@ -122,12 +122,9 @@ constexpr unsigned no_script = command::not_in_scripts;
 constexpr key_positions declared{.first = first_key, .last = -1, .step = 1, .count_at = 2};
 
 constexpr command commands[] = {
-    {"eval", -3, no_script, declared, eval},
-    {"evalsha", -3, no_script, declared, evalsha},
-    {"script", -2, command::has_subcommands},
-    {"script|load", 3, no_script, {}, load},
-    {"script|exists", -3, no_script, {}, exists},
-    {"script|flush", -2, no_script, {}, flush},
+    {"eval", -3, no_script, declared, eval},      {"evalsha", -3, no_script, declared, evalsha},
+    {"script", -2, command::has_subcommands},     {"script|load", 3, no_script, {}, load},
+    {"script|exists", -3, no_script, {}, exists}, {"script|flush", -2, no_script, {}, flush},
 };
 
 }  // namespace

@@ -26,14 +26,8 @@ void waiting_places::add(std::uint64_t number) {
     }
 }
 
-void waiting_places::distrust_up_to(std::uint64_t number) noexcept {
-    unordered_ = std::max(unordered_, number);
-}
-
 void waiting_places::note_entered(waiter& one) noexcept {
-    if (!one.has_entered && one.number < latest_entered_) {
-        distrust_up_to(latest_entered_);  // later ones are before it
-    }
+    one.is_late = one.is_late || (!one.has_entered && one.number < latest_entered_);
     one.has_entered = true;
     latest_entered_ = std::max(latest_entered_, one.number);
 }
@@ -55,29 +49,24 @@ void waiting_places::on_denied(std::uint64_t number) {
 void waiting_places::forget() noexcept {
     for (waiter& one : all_) {
         one.behind = 0;
-        distrust_up_to(one.number);
+        one.is_late = true;
     }
 }
 
-/// By its own place, unless a later waiter may have one that is before it.
 void waiting_places::on_granted(std::uint64_t number) noexcept {
     const waiter* const one = find(number);
-    if ((one == nullptr || !one->has_entered) && latest_entered_ > number) {
-        distrust_up_to(latest_entered_);
-    }
-    if (number > unordered_) {
-        on_handed_off(number);
-        return;
-    }
-    for (waiter& other : all_) {  // any of them may have lost its place by that
-        other.behind = 0;
-        distrust_up_to(other.number);
-    }
+    pass_turn(number, one != nullptr && one->has_entered && !one->is_late);
 }
 
 void waiting_places::on_handed_off(std::uint64_t number) noexcept {
+    pass_turn(number, true);
+}
+
+void waiting_places::pass_turn(std::uint64_t number, bool was_first) noexcept {
     for (waiter& other : all_) {
-        other.behind = other.behind == number ? other.number : other.behind;
+        if (other.behind == number) {
+            other.behind = was_first ? other.number : 0;
+        }
     }
 }
 
@@ -98,7 +87,7 @@ void waiting_places::remove(std::uint64_t number) noexcept {
 
 bool waiting_places::may_be_handed_off(std::uint64_t number) const noexcept {
     const waiter* const one = find(number);
-    return one != nullptr && one->behind == number && number > unordered_;
+    return one != nullptr && one->behind == number;
 }
 
 }  // namespace colock::core

@@ -14,8 +14,9 @@ namespace colock::core {
 /// enters is told who is directly before it. If that is a waiter of this client, and has had its turn, it is the next one. A waiter
 /// that gives up passes on what it knows.
 ///
-/// An instance grants a turn by the first place of the client, and that is mostly the place of the waiter that attempts. Otherwise
-/// the other waiter gets a worse place, and is not told. So nothing is known of waiters that may have entered out of order.
+/// An instance also grants a turn if a later waiter of the client is the first one, since a command of the earlier one was lost. Then
+/// others may be between the two. So a waiter that may have entered after a later one has its turn, but the one behind it is not
+/// known to be the next.
 class waiting_places {
 public:
     struct waiter {
@@ -23,6 +24,7 @@ public:
         /// The waiter of this client that is directly before it, its own number if nobody is, or 0: not known, or another client.
         std::uint64_t behind = 0;
         bool has_entered = false;  ///< the instance has said so
+        bool is_late = false;      ///< it may have entered after a later one
     };
 
     [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
@@ -51,11 +53,10 @@ private:
     [[nodiscard]] waiter* find(std::uint64_t number) noexcept;
     [[nodiscard]] const waiter* find(std::uint64_t number) const noexcept;
     void note_entered(waiter& one) noexcept;
-    void distrust_up_to(std::uint64_t number) noexcept;
+    void pass_turn(std::uint64_t number, bool was_first) noexcept;
 
     std::vector<waiter> all_;
     std::uint64_t latest_entered_ = 0;
-    std::uint64_t unordered_ = 0;  // up to this number, the waiters may be in any order
 };
 
 }  // namespace colock::core

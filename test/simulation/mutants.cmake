@@ -1920,8 +1920,8 @@ colock_mutant(
     NAME fifo_hand_off_past_a_waiter
     WHAT "a lease is handed off to the next waiter of its client, whoever is before that"
     FILE src/core/waiting_places.cpp
-    FIND [[    return one != nullptr && one->behind == number && number > unordered_;]]
-    WITH [[    return one != nullptr && (@MUTANT@ || (one->behind == number && number > unordered_));]]
+    FIND [[    return one != nullptr && one->behind == number;]]
+    WITH [[    return one != nullptr && (one->behind == number || @MUTANT@);]]
 )
 colock_mutant(
     NAME fifo_leave_counts_as_a_turn

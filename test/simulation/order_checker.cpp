@@ -15,22 +15,6 @@ std::string text_of(const stored_waiter& one) {
            std::to_string(one.client);
 }
 
-/// What the queue is to be after a grant. The first waiter of the client has its turn by the first place of that client.
-void take_turn(std::vector<stored_waiter>& all, const stored_waiter& own) {
-    const auto first = std::ranges::find_if(all, [&](const stored_waiter& one) {
-        return one.client == own.client && one.place >= own.place;
-    });
-    if (first == all.end()) {
-        return;
-    }
-    const auto ours =
-        std::ranges::find_if(all, [&](const stored_waiter& one) { return one.is_same(own); });
-    if (ours != all.end()) {
-        std::iter_swap(ours, first);
-    }
-    all.erase(first);
-}
-
 }  // namespace
 
 bool is_in_order(const kinds::command& what) {
@@ -93,7 +77,7 @@ void order_checker::expect_change(const kinds::command& what, const core::vote& 
                             : is_turn && !is_granted && what.announces;
     std::vector<stored_waiter> expected = before.members;
     if (is_granted) {
-        take_turn(expected, own);
+        std::erase_if(expected, [&](const stored_waiter& one) { return one.is_same(own); });
     } else if (enters && before.find(own) == nullptr) {
         expected.push_back(own);
     } else if (is_done && what.step == core::step::leave) {

@@ -77,18 +77,6 @@ public:
                all_->members.front().client == own_.client;
     }
 
-    /// As take_place.
-    void take_place() {
-        if (all_ == nullptr || all_->members.empty()) {
-            return;
-        }
-        const auto ours = std::ranges::find(all_->members, own_);
-        if (ours != all_->members.end()) {
-            std::iter_swap(ours, all_->members.begin());
-        }
-        leave_as(all_->members.front());
-    }
-
     /// Returns what enter.lua returns.
     std::uint64_t enter() {
         if (has(own_.place)) {
@@ -323,7 +311,7 @@ public:
         if (!lock_key(keys, command.key, at.now).exists() && queue.is_our_turn()) {
             vote result = of_its_leases().execute(command, keys, at);
             if (result.kind == core::vote_kind::granted) {
-                queue.take_place();
+                queue.leave();
             }
             return result;
         }

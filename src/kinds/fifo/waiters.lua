@@ -140,12 +140,9 @@ local function leave(queue, ticket, member, life)
     redis.pcall('set', ticket, '', 'px', longest)
 end
 
--- The waiter `own` takes its turn by the place `first`, which is mostly its own. If not, the other waiter of our client gets that one.
-local function take_place(queue, ticket, first, own, life)
-    local score = first ~= own and redis.call('zscore', queue, own)
-    if score then
-        redis.call('zadd', queue, score, first)
-        first = own
+-- The waiter `own` has had its turn. After a lost command another waiter of our client may be before it, and keeps its place.
+local function take_place(queue, ticket, own, life)
+    if redis.call('zscore', queue, own) then
+        leave(queue, ticket, own, life)
     end
-    leave(queue, ticket, first, life)
 end

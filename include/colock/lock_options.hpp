@@ -125,8 +125,8 @@ struct lock_options {
     /// differently.
     ///
     /// All programs that use the name should give the same order. A lock without `fifo` takes the name as soon
-    /// as it is free. The order is that in which the first commands of the waiters reach
-    /// the server. `try_acquire` fails if a live waiter is there.
+    /// as it is free. The order is that in which the first commands of the waiters reach the server.
+    /// `try_acquire` fails if a live waiter is there.
     ///
     /// A waiter that is cancelled or times out leaves at once. The waiters of a client that has died are
     /// skipped after four times `retry.maximum`, which is limited to 50 ms to 1 s here. A client that stands

@@ -27,8 +27,9 @@ enum class step : std::uint8_t {
     /// ticket before it, or 0.
     ///
     /// If the order of the lock's waiters binds, it is one of two things. With the `value` 0, the waiter enters their queue. The
-    /// vote has the waiter of its client that is directly before it: see `core::waiting_places`. Otherwise the client keeps its places, from `place` to the one with the number `value`: see `core::queue_place`. The vote has the client
-    /// before that, or 0. It is a denial if places may be missing.
+    /// vote has the waiter of its client that is directly before it: see `core::waiting_places`. Otherwise the client keeps its
+    /// places, from `place` to the one with the number `value`: see `core::queue_place`. The vote has the client before that, or 0.
+    /// It is a denial if places may be missing.
     join,
     leave,  ///< leave the remote queue. The vote has the number of tickets that are left
     /// Report the version and the value of a record. The grant has the version, and the value as its detail. It has no detail if the

@@ -38,7 +38,7 @@ void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
     const bool is_attempt = what == purpose::acquire || what == purpose::retake;
     if (e.kind == kind::vote && what == purpose::adopt && e.vote->kind != vote_kind::failed) {
-        // One that denies may have granted other values, or have some of several keys.
+        // An instance that denies may have granted other values, or may have some of several keys.
         keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : belief::maybe;
     }
     if (e.kind != kind::vote || (!is_attempt && what != purpose::heal)) {

@@ -3,6 +3,7 @@
 #include "core/waiting_places.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::core {
 
@@ -12,8 +13,7 @@ const waiting_places::waiter* waiting_places::find(std::uint64_t number) const n
 }
 
 waiting_places::waiter* waiting_places::find(std::uint64_t number) noexcept {
-    const auto found = std::ranges::lower_bound(all_, number, {}, &waiter::number);
-    return found != all_.end() && found->number == number ? &*found : nullptr;
+    return const_cast<waiter*>(std::as_const(*this).find(number));
 }
 
 bool waiting_places::contains(std::uint64_t number) const noexcept {
@@ -70,7 +70,7 @@ void waiting_places::pass_turn(std::uint64_t number, bool was_first) noexcept {
     }
 }
 
-/// Whoever was directly before it is directly before the waiter behind it.
+/// The waiter before it is directly before the waiter behind it now.
 void waiting_places::remove(std::uint64_t number) noexcept {
     const waiter* const found = find(number);
     if (found == nullptr) {

@@ -11,8 +11,8 @@ namespace colock::core {
 /// The places that the waiters of one client have in the queue of a lock whose order binds, and what the client knows of their order.
 ///
 /// A lease of the client may be handed off only to a waiter that has no waiter of another client before it. So each waiter that
-/// enters is told who is directly before it. If that is a waiter of this client, and has had its turn, it is the next one. A waiter
-/// that gives up passes on what it knows.
+/// enters is told which waiter is directly before it. It is the next one if that waiter is of this client, and has had its turn.
+/// If a waiter gives up, what is known of it holds for the waiter behind it.
 ///
 /// An instance also grants a turn if a later waiter of the client is the first one, since a command of the earlier one was lost. Then
 /// others may be between the two. So a waiter that may have entered after a later one has its turn, but the one behind it is not
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] const std::vector<waiter>& all() const noexcept { return all_; }
     [[nodiscard]] bool contains(std::uint64_t number) const noexcept;
 
-    /// One that waits. Later ones have larger numbers.
+    /// A waiter. Later waiters have larger numbers.
     void add(std::uint64_t number);
     /// It has entered the queue by a command of its own. `before`: as `waiter::behind`.
     void on_entered(std::uint64_t number, std::uint64_t before);

@@ -21,17 +21,19 @@ inline const column p50{"p50_us", "p50 us"};
 inline const column p99{"p99_us", "p99 us"};
 inline const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
 
-/// A client of colock in a process of its own.
-inline contestant contestant_for(std::string name, orders work) {
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_colock(work)); });
+/// A client in a process of its own: of colock, if no other is given.
+inline contestant contestant_for(std::string name, orders work,
+                                 measured (*run)(const orders&) = run_colock) {
+    return {std::move(name), [work = std::move(work), run] {
+                return in_child_process([&] { return to_json(run(work)); });
             }};
 }
 
 /// The same, whose tasks take this.
-inline contestant contestant_for(std::string name, orders work, lock_kind kind) {
+inline contestant contestant_for(std::string name, orders work, lock_kind kind,
+                                 measured (*run)(const orders&) = run_colock) {
     work.kind = kind;
-    return contestant_for(std::move(name), std::move(work));
+    return contestant_for(std::move(name), std::move(work), run);
 }
 
 }  // namespace colock::benchmark

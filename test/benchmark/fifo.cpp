@@ -6,23 +6,9 @@
 #include "benchmark/raw_client.hpp"
 
 #include <cstddef>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace colock::benchmark {
-
-namespace {
-
-/// The hand-written loop in a process of its own.
-contestant raw_contestant_for(std::string name, orders work, lock_kind kind) {
-    work.kind = kind;
-    return {std::move(name), [work = std::move(work)] {
-                return in_child_process([&] { return to_json(run_raw(work)); });
-            }};
-}
-
-}  // namespace
 
 /// Such a lock is on one server.
 void run_fifo(campaign& all) {
@@ -55,8 +41,9 @@ void run_fifo(campaign& all) {
                 work.handoff_limit = 0;
                 contestants.push_back(contestant_for("no hand-off", work, lock_kind::mutex));
             } else {
-                contestants.push_back(raw_contestant_for("raw", work, lock_kind::mutex));
-                contestants.push_back(raw_contestant_for("raw_order", work, lock_kind::ordered));
+                contestants.push_back(contestant_for("raw", work, lock_kind::mutex, run_raw));
+                contestants.push_back(
+                    contestant_for("raw_order", work, lock_kind::ordered, run_raw));
             }
             all.servers().flush();
             all.measure(*one, {{"instances", instances}, {"concurrency", tasks}}, contestants);

@@ -689,7 +689,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
     });
 }
 
-/// If the order of a lock binds, nobody who waits was before the one that is handed its lease.
+/// If the order of a lock binds, no living waiter of another client is before the waiter that is handed the lease.
 void checker::on_handed_off_in_order(const std::string& key, const stored_waiter& next) {
     const stored_waiters there = voters_.front()->server_of(key).waiters(key);
     const stored_waiter* const its = there.find(next);

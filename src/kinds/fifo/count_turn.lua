@@ -29,7 +29,7 @@ if redis.call('exists', KEYS[1]) == 0 then
         redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
         remove(queue, dead)
         if first then
-            take_place(queue, ticket, own, life)
+            leave(queue, ticket, own, life)
         end
         return counter
     end

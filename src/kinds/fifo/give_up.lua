@@ -13,7 +13,5 @@ local problem = check(KEYS[1], KEYS[2])
 if problem then
     return problem
 end
-if redis.call('zscore', KEYS[1], ARGV[1]) then
-    leave(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
-end
+leave(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
 return 0

@@ -33,7 +33,8 @@ if tonumber(ARGV[3]) > 0 then
 else
     before = client_before(queue, rank)
 end
--- The ticket is written only now and then: that tells the client behind it. It is told as well if a place goes that we had left behind.
+-- The ticket is written only now and then, since that tells the client behind ours. It is also written if a place is removed that our
+-- client had left behind.
 local is_written = left < life / 2 or ended[1] ~= nil
 if is_written or dead[1] then
     try(queue, ticket, life)

@@ -31,7 +31,7 @@ if redis.call('exists', KEYS[1]) == 0 then
         taken = redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
         remove(queue, dead)
         if first then
-            take_place(queue, ticket, own, life)
+            leave(queue, ticket, own, life)
         end
         return taken
     end

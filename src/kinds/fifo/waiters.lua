@@ -126,9 +126,13 @@ local function remove(queue, members)
     end
 end
 
--- A waiter of our client has had its turn, or has left. Its place is gone. An empty queue leaves no ticket. If the server refuses to
+-- A waiter of our client has had its turn, or has left. Its place is gone, if it had one. After a lost command a later waiter of our
+-- client may be before it, and keeps its place. An empty queue leaves no ticket. If the server refuses to
 -- write the ticket, the client behind it looks a little later.
 local function leave(queue, ticket, member, life)
+    if not redis.call('zscore', queue, member) then
+        return
+    end
     local others = redis.call('zrange', queue, 0, 1)[2]
     local left = redis.call('pttl', ticket)
     redis.call('zrem', queue, member)
@@ -138,11 +142,4 @@ local function leave(queue, ticket, member, life)
         longest = math.max(left, kept == 1 and life or 1)
     end
     redis.pcall('set', ticket, '', 'px', longest)
-end
-
--- The waiter `own` has had its turn. After a lost command another waiter of our client may be before it, and keeps its place.
-local function take_place(queue, ticket, own, life)
-    if redis.call('zscore', queue, own) then
-        leave(queue, ticket, own, life)
-    end
 end

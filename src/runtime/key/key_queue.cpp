@@ -397,7 +397,7 @@ bool key_queue::is_next_in_order(const acquire_operation& waiter) const noexcept
 /// It is released if no waiter wants it any more.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     if (acquire_operation* const next = next_for(lease)) {
-        if (places_ != nullptr && next->place() != 0) {
+        if (next->place() != 0) {
             places_->on_handed_off(next->place());
         }
         next->receive(lease.hand_off(next->acts_for()));

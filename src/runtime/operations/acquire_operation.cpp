@@ -405,7 +405,7 @@ void acquire_operation::on_time(core::time_point now) {
             start_attempts();
             break;
         case stage::attempting:
-            if (lets_others_pass() <= now) {
+            if (lets_others_pass_at() <= now) {
                 queue_->let_others_pass(*this);
             } else if (!at_gate::is_linked()) {
                 resume(event::just(event::kind_type::timer));
@@ -435,13 +435,13 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
     } else if (step.failed) {
         finish(closing_ ? core::acquire_outcome::closed : *step.failed);
     } else {
-        wait(std::min(step.until, lets_others_pass()));
+        wait(std::min(step.until, lets_others_pass_at()));
     }
 }
 
-/// One that waits for another of its names is in the way of those that want other names. One of these may hold that other name, and
-/// would not release it before it has both. So nobody waits here for long while such others wait behind.
-core::time_point acquire_operation::lets_others_pass() const noexcept {
+/// While one of its other names is taken, it is in the way of waiters for other names. One of these may hold the name that is taken,
+/// and would not release that before it has both. So no waiter stays here for long while such waiters are behind it.
+core::time_point acquire_operation::lets_others_pass_at() const noexcept {
     const bool may_stand_in_the_way = !spec_->more_keys.empty() && spec_->policy->attempts == 0 &&
                                       !adopts() && machine_->backing_off() &&
                                       machine_->last_outcome() == core::acquire_outcome::contended;
@@ -451,14 +451,14 @@ core::time_point acquire_operation::lets_others_pass() const noexcept {
 }
 
 void acquire_operation::on_waiter_behind() {
-    if (stage_ == stage::attempting && machine_->backing_off()) {
-        wait(std::min(lets_others_pass(), time()));
+    if (stage_ == stage::attempting && lets_others_pass_at() < time()) {
+        wait(lets_others_pass_at());
     }
 }
 
 void acquire_operation::wait_behind_others() {
     has_let_others_pass_ = true;
-    lease_->detach();  // an error tells of its votes
+    lease_->detach();  // and kept: the text of an error describes its votes
     wait_in_local_queue();
 }
 

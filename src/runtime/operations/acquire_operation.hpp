@@ -187,7 +187,7 @@ private:
     void wait_to_be_sent(core::time_point now);
     void give_up_sending(core::time_point now);
     void wait_for_others();
-    [[nodiscard]] core::time_point lets_others_pass() const noexcept;
+    [[nodiscard]] core::time_point lets_others_pass_at() const noexcept;
     void ask_remaining();
     void ask_remaining(std::size_t index);
     void wait(core::time_point until);

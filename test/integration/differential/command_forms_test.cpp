@@ -31,7 +31,7 @@ struct form {
     bool needs_memory = false;
     bool not_in_scripts = false;
     bool while_loading = false;
-    /// Not those that follow a number of keys.
+    /// Keys behind a number of keys are not fixed.
     bool has_fixed_keys = false;
     std::int64_t first_key = 0;
     std::int64_t last_key = 0;

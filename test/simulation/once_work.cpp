@@ -242,6 +242,7 @@ void once_work::end(const call& one, once_end how, const std::string& record) {
     }
     const auto last = one;
     std::erase(calls_, last);
+    last->settlement = nullptr;  // it owns the call
     if (last->held.state != nullptr) {
         client_.let_go(std::exchange(last->held, {}));
     }

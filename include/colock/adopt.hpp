@@ -17,8 +17,8 @@ namespace colock {
 
 namespace detail {
 
-/// Returns the lease of a text of `lease::detach`. Throws `config_error` if the text is none.
-[[nodiscard]] std::shared_ptr<const runtime::handover> lease_in(std::string_view text);
+/// Returns the lease of a text of `lease::detach`.
+[[nodiscard]] detached_lease lease_in(std::string_view text);
 
 }  // namespace detail
 
@@ -42,10 +42,10 @@ namespace detail {
 /// lease has these `options` from now on. Their `fencing` has no effect, because the text says whether the lease
 /// has a fence. The entries of a `reentrant_mutex` end with `detach`, so an adopted lease has no owner.
 ///
-/// - Preconditions: `text` is the result of `lease::detach`, and `options` are valid. Otherwise the call throws
-///   `config_error`.
 /// - Handler signature: `void(colock::error, colock::lease)`.
 /// - Errors:
+///   - `invalid_argument` if `text` is not a result of `lease::detach`, or if the client cannot have a lease with this
+///     key prefix or with these options.
 ///   - `lease_lost` if too few instances still have the token. Other holders may have the lock. What is left of
 ///     the keys expires.
 ///   - `no_quorum` if too few instances answered within `lock_options::unavailable_timeout`. The keys stay as
@@ -53,12 +53,12 @@ namespace detail {
 ///   - `client_closed` if the client was closed.
 /// - Cancellation: The keys stay as they are, and may have been extended.
 /// - Thread-safety: It counts as use of the client: see `config::thread_safe`.
-template <typename CompletionToken = boost::asio::deferred_t>
+template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
 auto adopt(client& client, std::string_view text, const lock_options& options = {},
            CompletionToken&& token = {}) {
-    auto lease = detail::lease_in(text);
-    const auto lock = detail::lock_handle::of_lease(client, *lease, options);
-    return lock.adopt(std::move(lease), std::forward<CompletionToken>(token));
+    auto detached = detail::lease_in(text);
+    const auto lock = detail::lock_handle::of_lease(client, detached, options);
+    return lock.adopt(std::move(detached.lease), std::forward<CompletionToken>(token));
 }
 
 }  // namespace colock

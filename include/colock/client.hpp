@@ -4,9 +4,9 @@
 #define COLOCK_CLIENT_HPP
 
 #include <colock/config.hpp>
+#include <colock/counters.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
-#include <colock/metrics.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -183,7 +183,7 @@ public:
     /// - Errors: `no_quorum` if some releases had no quorum of answers after `config::close_timeout`.
     ///   Their locks end with their ttl.
     /// - Cancellation: The client continues to close.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto close(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{host_},
                                                                          token);

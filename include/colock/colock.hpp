@@ -33,12 +33,12 @@
 #include <colock/adopt.hpp>
 #include <colock/client.hpp>
 #include <colock/config.hpp>
+#include <colock/counters.hpp>
 #include <colock/error.hpp>
 #include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
 #include <colock/lock_owner.hpp>
-#include <colock/metrics.hpp>
 #include <colock/multi_mutex.hpp>
 #include <colock/mutex.hpp>
 #include <colock/once.hpp>

@@ -59,6 +59,8 @@ enum class errc {
     outcome_unknown = 16,
     /// The key of this `once` has a result for a request with another fingerprint. Use a new key for a new request.
     fingerprint_mismatch = 17,
+    /// An argument of the operation is impossible. The details have its name, its value, the limit and the cure.
+    invalid_argument = 18,
 };
 
 /// Groups of `errc` that a program treats in the same way.

@@ -3,6 +3,7 @@
 #ifndef COLOCK_LEAD_HPP
 #define COLOCK_LEAD_HPP
 
+#include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 #include <colock/with_lock.hpp>
@@ -143,8 +144,9 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
 ///   - Otherwise the exception of the body, also if it is a `lock_error`.
 /// - Cancellation: as for `with_lock`. It may come at any time.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.
-template <acquirable Lock, detail::lock_body Function,
-          typename CompletionToken = boost::asio::deferred_t>
+template <
+    acquirable Lock, detail::lock_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
 auto lead(const Lock& lock, Function body, CompletionToken&& token = {}) {
     return boost::asio::co_spawn(detail::body_executor_of(lock),
                                  detail::run_lead(lock, std::move(body)),

@@ -55,13 +55,15 @@ std::string_view to_string(release_result result) noexcept;
 /// **Operations.** The comment of `client` says which rules hold for all operations. In addition, they all
 /// fail with `errc::not_held` if the lease is empty.
 ///
-/// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()`, `valid_until()` and
-/// `is_shared()`, which any thread may call at any time. Starting an operation and destroying a held
+/// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()`, `valid_until()`,
+/// `owns_lock()` and `is_shared()`, which any thread may call at any time. Starting an operation and destroying a held
 /// lease count as use of the client: see `config::thread_safe`.
 class lease {
 public:
     /// The type of the executor.
     using executor_type = boost::asio::any_io_executor;
+    /// The type of every duration in colock: see `mutex::duration`.
+    using duration = std::chrono::milliseconds;
     /// A time on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -122,6 +124,13 @@ public:
     ///   `not_held` for an empty lease.
     [[nodiscard]] std::uint64_t fence() const;
 
+    /// Returns whether this object owns a lock: it is not empty, and the lease was neither released nor reported
+    /// as lost. The name is that of `std::unique_lock`. To know whether the lease is still good at this moment,
+    /// use `valid`. It may be called as `if (lease)`, too.
+    [[nodiscard]] bool owns_lock() const noexcept;
+    /// The same as `owns_lock`.
+    explicit operator bool() const noexcept { return owns_lock(); }
+
     /// Returns the time until which you hold the lock at least. It moves with each renewal, but never beyond
     /// `lock_options::max_hold`. It is in the past after the lease has been released or lost. After a
     /// loss, no other holder can acquire the lock before the last time that was returned earlier, unless
@@ -145,18 +154,16 @@ public:
     /// After a crash, the name is then free only when the longer time has ended. A reader's lease, which other
     /// readers may share, never becomes shorter. Neither does a lease of a `reentrant_mutex`.
     ///
-    /// - Preconditions: `ttl` is within the limits of `lock_options::ttl`. Otherwise the call throws
-    ///   `config_error`.
     /// - Handler signature: `void(colock::error)`.
     /// - Errors:
+    ///   - `invalid_argument` if `ttl` is not within the limits of `lock_options::ttl`. Nothing changes.
     ///   - `not_held` if the lease was released.
     ///   - The error of `loss()` if the lease was lost.
     ///   - `no_quorum` if too few instances answered. The lease and its watchdog continue as before.
     /// - Cancellation: The extension continues, and may still take effect.
     /// - Object lifetimes: If the lease is destroyed before the completion, it is released.
-    template <typename CompletionToken = boost::asio::deferred_t>
-    auto extend(std::chrono::milliseconds ttl, CompletionToken&& token = {}) {
-        check_ttl(ttl);
+    template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
+    auto extend(duration ttl, CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error)>(extend_initiation{{held_}},
                                                                          token, ttl);
     }
@@ -181,7 +188,7 @@ public:
     /// - Errors: `no_quorum` if too few instances answered. The client tries again until the ttl has ended
     ///   the lock. An expired or lost lease is a result, not an error.
     /// - Cancellation: The release continues. If it was waiting in the client, it is sent immediately.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<release_result> CompletionToken = boost::asio::deferred_t>
     auto release(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, release_result)>(
             release_initiation{{held_}}, token);
@@ -217,23 +224,23 @@ public:
     ///   - `wrong_lease` if other holders of this client share the lease: readers, or entries of a
     ///     `reentrant_mutex`.
     /// - Cancellation: No effect, because the operation waits for nothing.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::string> CompletionToken = boost::asio::deferred_t>
     auto detach(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, std::string)>(
             detach_initiation{{held_}}, token);
     }
 
     /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
-    /// without error, and `loss()` returns the reason. This happens a little before the validity ends.
-    /// The margin is 1/20 of the ttl, at most 500 ms. `valid` is false from then on, but no other client can
-    /// acquire the lock before the margin has passed. Use this time to stop or roll back your work, and then
-    /// release the lease. A loss that the client cannot foresee, such as a deleted key, is reported
+    /// without error, and `loss()` returns the reason. This happens before the validity ends, by
+    /// `lock_options::loss_margin`. `valid` is false from then on, but no other client can acquire the lock
+    /// before the margin has passed. Use this time to stop or roll back your work, and then release the
+    /// lease. A loss that the client cannot foresee, such as a deleted key, is reported
     /// afterwards.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` if the lease was released instead.
     /// - Cancellation: No other effect.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto wait_lost(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
             wait_lost_initiation{{held_}}, token);
@@ -257,7 +264,7 @@ private:
     };
     struct extend_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler, std::chrono::milliseconds ttl) && {
+        void operator()(Handler&& handler, duration ttl) && {
             auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
             start_extend(std::move(this->held), ttl, std::move(to));
         }
@@ -287,9 +294,7 @@ private:
     explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
     static executor_type executor_of(const holding& held) noexcept;
-    void check_ttl(std::chrono::milliseconds ttl) const;
-    static void start_extend(holding held, std::chrono::milliseconds ttl,
-                             detail::handler<> handler);
+    static void start_extend(holding held, duration ttl, detail::handler<> handler);
     static void start_release(holding held, detail::handler<release_result> handler);
     static void start_detach(holding held, detail::handler<std::string> handler);
     static void start_wait_lost(holding held, detail::handler<> handler);

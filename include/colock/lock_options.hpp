@@ -56,10 +56,20 @@ struct lock_options {
     std::optional<std::chrono::milliseconds> renew{};
 
     /// The longest life of a lease, counted from the grant. When it is over, the client releases the lock.
-    /// The loss is reported to the holder a little earlier, as `errc::max_hold_exceeded`. The margin is
-    /// 1/20 of `max_hold` or of the ttl, whichever is shorter, and at most 500 ms. 0 means no limit.
-    /// Allowed: 0 to 365 days.
+    /// The loss is reported to the holder earlier, by the `loss_margin`, as `errc::max_hold_exceeded`. 0 means no
+    /// limit. Allowed: 0 to 365 days.
     std::chrono::milliseconds max_hold{0};
+
+    /// How long before the end of its validity a loss is reported. `lease::wait_lost` completes at that time,
+    /// `with_lock` cancels its body, and `lease::valid` returns false. No other client can acquire the lock
+    /// before the margin has passed. A program that has to stop a child process, or to roll back for long, needs
+    /// a larger margin. If it is not set, it is 1/20 of the ttl or of `max_hold`, whichever is shorter, and at most
+    /// 500 ms.
+    ///
+    /// Allowed: 0 to half of the ttl. The watchdog needs the time before, so `renew_interval()` and the margin
+    /// must not exceed 3/4 of the ttl together. The margin is at most half of `max_hold`, and at most half of a
+    /// shorter ttl that `lease::extend` sets.
+    std::optional<std::chrono::milliseconds> loss_margin{};
 
     /// How a waiting `acquire` polls. It polls only if no server notifies it that the name may be free, and
     /// if it is the first waiter of its client.

@@ -3,14 +3,16 @@
 #ifndef COLOCK_LOCK_OWNER_HPP
 #define COLOCK_LOCK_OWNER_HPP
 
+#include <colock/detail/tokens.hpp>
+
 #include <boost/asio/deferred.hpp>
 
-#include <concepts>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 namespace colock {
+
+class lease;
 
 /// An identity for which locks are acquired. A task creates an owner, and hands it to the functions that it
 /// calls. A `reentrant_mutex` then lets them enter again, and `mutex::acquire` refuses them with
@@ -58,7 +60,7 @@ public:
     [[nodiscard]] auto body_executor() const { return lock_.body_executor(); }
 
     /// Acquires the lock for the owner. The same as `acquire(owner, token)` of the lock.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return lock_.acquire(owner_, std::forward<CompletionToken>(token));
     }
@@ -68,13 +70,6 @@ private:
     lock_owner owner_;
 };
 
-namespace detail {
-
-/// A completion token, and not the owner of an acquire.
-template <typename T>
-concept no_owner = !std::same_as<std::remove_cvref_t<T>, lock_owner>;
-
-}  // namespace detail
 }  // namespace colock
 
 #endif

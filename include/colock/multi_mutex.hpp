@@ -66,8 +66,8 @@ class multi_mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
-    /// A duration for `try_acquire_for`.
-    using duration = std::chrono::steady_clock::duration;
+    /// The type of every duration in colock: that of the options, of `lease::extend`, and of timeouts.
+    using duration = std::chrono::milliseconds;
     /// A time for `try_acquire_until`, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -105,19 +105,19 @@ public:
     /// Acquires all names. Waits as long as others have one of them.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return lock_.acquire(std::forward<CompletionToken>(token));
     }
 
     /// Acquires all names if they are free now. Otherwise the same as `mutex::try_acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires all names, and waits for at most `timeout`. Otherwise the same as `mutex::try_acquire_for`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
@@ -125,7 +125,7 @@ public:
 
     /// Acquires all names, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }

@@ -62,8 +62,8 @@ class mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
-    /// A duration for `try_acquire_for`.
-    using duration = std::chrono::steady_clock::duration;
+    /// The type of every duration in colock: that of the options, of `lease::extend`, and of timeouts.
+    using duration = std::chrono::milliseconds;
     /// A time for `try_acquire_until`, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -92,7 +92,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: Those of the class. Also `contended`, but only with `retry_options::attempts`.
-    template <detail::no_owner CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return side_.acquire(std::forward<CompletionToken>(token));
     }
@@ -106,7 +106,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: Those of `acquire`. Also `would_deadlock`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
         return side_.acquire(std::forward<CompletionToken>(token), owner.number());
     }
@@ -118,7 +118,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors: Those of the class, but immediately, even in a quarantine. Another holder is not an error.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
@@ -135,7 +135,7 @@ public:
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors: Those of the class. Also `no_quorum` if the time is over, no instance has denied, and too
     ///   few have answered.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
@@ -143,7 +143,7 @@ public:
 
     /// Acquires the lock, and waits until `deadline` at most. Otherwise the same as `try_acquire_for`. With a
     /// time in the past it is the same as `try_acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }

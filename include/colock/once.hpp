@@ -97,7 +97,7 @@ class once_key {
 public:
     using executor_type = client::executor_type;
 
-    /// Throws `config_error` for a key or options that cannot work.
+    /// If the key or the options cannot work, every operation fails with `invalid_argument`.
     once_key(client& client, std::string_view key, const once_options& options);
 
     [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
@@ -132,7 +132,7 @@ public:
             record_initiation{{lock_.spec()}}, token, state_of(held), std::move(text), keep_);
     }
 
-    /// Throws `config_error` if the result is too long.
+    /// Throws `lock_error` if the result is too long.
     [[nodiscard]] std::shared_ptr<const std::string> make_record(const std::string& value) const;
     /// Throws `lock_error` if it is the record of another request.
     [[nodiscard]] once_result read(const std::string& record) const;
@@ -325,13 +325,14 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
 ///   - `lock_error` with `outcome_unknown` if the body has returned, and no quorum had recorded the result before the
 ///     lease was lost, or within a ttl. The result may be found later. Otherwise the next caller runs its body again.
 ///   - `colock::lease_lost` as for `with_lock`, if the lease was lost while the body ran. Nothing is recorded.
-///   - `config_error` if the body has returned more than `once_longest_result` bytes. Nothing is recorded.
+///   - `lock_error` with `invalid_argument` for a key or options that cannot work. The body does not run. Or the body
+///     has returned more than `once_longest_result` bytes. Nothing is recorded.
 ///   - Otherwise the exception of the body.
-/// - Exception safety: Throws `config_error` for a key or options that cannot work.
 /// - Cancellation: The types terminal, partial and total, as for `with_lock`. What comes after the body is not
 ///   cancelled.
 /// - Object lifetimes: The client may be destroyed before the completion.
-template <detail::once_body Function, typename CompletionToken = boost::asio::deferred_t>
+template <detail::once_body Function,
+          detail::body_token_for<once_result> CompletionToken = boost::asio::deferred_t>
 auto once(client& client, std::string_view key, Function body, const once_options& options = {},
           CompletionToken&& token = {}) {
     detail::once_key of(client, key, options);

@@ -69,8 +69,8 @@ class reentrant_mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
-    /// A duration for `try_acquire_for`.
-    using duration = std::chrono::steady_clock::duration;
+    /// The type of every duration in colock: that of the options, of `lease::extend`, and of timeouts.
+    using duration = std::chrono::milliseconds;
     /// A time for `try_acquire_until`, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -94,14 +94,14 @@ public:
     /// Acquires the lock for this owner, or enters it again. Waits as long as another holder has it.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
         return side_.acquire(std::forward<CompletionToken>(token), owner.number());
     }
 
     /// Acquires the lock for this owner if it is free now, or enters it again. Otherwise the same as
     /// `mutex::try_acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token),
                                        owner.number());
@@ -109,7 +109,7 @@ public:
 
     /// Acquires the lock for this owner, or enters it again. Waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(const lock_owner& owner, duration timeout,
                          CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
@@ -118,7 +118,7 @@ public:
 
     /// Acquires the lock for this owner, or enters it again. Waits until `deadline` at most. Otherwise the same
     /// as `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(const lock_owner& owner, time_point deadline,
                            CompletionToken&& token = {}) const {
         return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token),

@@ -11,10 +11,8 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 namespace colock {
@@ -65,7 +63,7 @@ public:
     /// The type of the executor.
     using executor_type = client::executor_type;
     /// A duration for the operations with a timeout.
-    using duration = std::chrono::steady_clock::duration;
+    using duration = std::chrono::milliseconds;
     /// A time for the operations with a deadline, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -97,8 +95,7 @@ public:
     /// round trip. Otherwise it mostly takes a second one.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    template <typename CompletionToken = boost::asio::deferred_t>
-        requires(!std::integral<std::remove_cvref_t<CompletionToken>>)
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return one_.acquire(std::forward<CompletionToken>(token));
     }
@@ -106,24 +103,23 @@ public:
     /// Acquires that many permits as one lease: all of them or none. Waits until so many are free at the same
     /// time. It holds none while it waits, so two that want several cannot deadlock.
     ///
-    /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    /// - Exception safety: Throws `config_error` if `count` is 0 or more than `permits()`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class. Also `invalid_argument`
+    ///   if `count` is 0 or more than `permits()`.
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(std::uint32_t count, CompletionToken&& token = {}) const {
         return several(count).acquire(std::forward<CompletionToken>(token));
     }
 
     /// Acquires one permit if one is free now. Otherwise the same as `mutex::try_acquire`. It may take two
     /// round trips.
-    template <typename CompletionToken = boost::asio::deferred_t>
-        requires(!std::integral<std::remove_cvref_t<CompletionToken>>)
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return one_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits if they are free now. Otherwise the same as `acquire` of several and
     /// `mutex::try_acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(std::uint32_t count, CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(time_point::min(),
                                                 std::forward<CompletionToken>(token));
@@ -131,7 +127,7 @@ public:
 
     /// Acquires one permit, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return one_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                       std::forward<CompletionToken>(token));
@@ -139,7 +135,7 @@ public:
 
     /// Acquires that many permits, and waits for at most `timeout`. Otherwise the same as `acquire` of several
     /// and `mutex::try_acquire_for`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(std::uint32_t count, duration timeout,
                          CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(detail::lock_handle::deadline_after(timeout),
@@ -148,21 +144,21 @@ public:
 
     /// Acquires one permit, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return one_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits until `deadline` at most. Otherwise the same as `acquire` of
     /// several and `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(std::uint32_t count, time_point deadline,
                            CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
 private:
-    /// The side of this lock that takes so many at once.
+    /// The lock that acquires so many permits at once.
     [[nodiscard]] detail::lock_handle several(std::uint32_t count) const;
 
     std::uint32_t permits_;

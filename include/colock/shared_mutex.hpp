@@ -83,7 +83,7 @@ public:
     /// The type of the executor.
     using executor_type = client::executor_type;
     /// A duration for the operations with a timeout.
-    using duration = std::chrono::steady_clock::duration;
+    using duration = std::chrono::milliseconds;
     /// A time for the operations with a deadline, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
@@ -114,20 +114,20 @@ public:
     /// `retry_options::attempts` equal to 1, there is no second one.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return writer_.acquire(std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a writer if it is free now. Otherwise the same as `mutex::try_acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
@@ -135,7 +135,7 @@ public:
 
     /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
@@ -145,7 +145,7 @@ public:
     /// them. It takes none if this client may share a lease.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire_shared(CompletionToken&& token = {}) const {
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
@@ -154,7 +154,7 @@ public:
     /// same as `mutex::try_acquire`. If other clients have the lock, it may take two round trips. If
     /// another reader of this client is about to acquire the lock, this one waits for that attempt. It
     /// waits for at most `config::instance_timeout`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
@@ -162,7 +162,7 @@ public:
     /// Acquires the lock as a reader, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`. A reader that has only waited for its turn makes an attempt when the time
     /// is over.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
@@ -170,7 +170,7 @@ public:
 
     /// Acquires the lock as a reader, and waits until `deadline` at most. Otherwise the same as
     /// `try_acquire_shared_for` and `mutex::try_acquire_until`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_until(time_point deadline, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
@@ -190,8 +190,8 @@ public:
     ///     already treat it as a reader's. Do not write any more: release the lease, or continue as a
     ///     reader.
     /// - Cancellation: The step continues.
-    template <typename CompletionToken = boost::asio::deferred_t>
-    auto downgrade(const lease& held, CompletionToken&& token = {}) const {
+    template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
+    auto downgrade(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
             downgrade_initiation{of(held)}, token);
     }
@@ -207,8 +207,8 @@ public:
     ///   - `wrong_lease` if the lease is a writer's or a `mutex`'s, or has another name or client.
     ///   - `no_quorum`, only with fencing, if too few servers confirmed the lease.
     /// - Cancellation: There is no new lease.
-    template <typename CompletionToken = boost::asio::deferred_t>
-    auto share(const lease& held, CompletionToken&& token = {}) const {
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
+    auto share(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
             share_initiation{of(held)}, token);
     }

@@ -167,7 +167,7 @@ public:
     /// - Errors: `no_quorum` if the server did not answer within `unavailable_timeout`, or has refused until
     ///   then. It refuses a value that exceeds `config::max_reply_size`. `wrong_kind` if something else has the
     ///   name. `operation_aborted`, `client_closed`, `forked`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<versioned_state> CompletionToken = boost::asio::deferred_t>
     auto read(CompletionToken&& token = {}) const {
         return read_after(0, std::forward<CompletionToken>(token));
     }
@@ -179,13 +179,11 @@ public:
     ///   error.
     /// - Errors: those of `read`, after which the write was not and will not be carried out, except as the
     ///   class says. `outcome_unknown` if the write may have been carried out, or may be yet. Read, and decide
-    ///   by the value.
-    /// - Exception safety: Throws `config_error` if the value is longer than
-    ///   `versioned_options::longest_value`, or if the version is not below `version_limit`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    ///   by the value. `invalid_argument` if the value is longer than `versioned_options::longest_value`, or if
+    ///   the version is not below `version_limit`. Then nothing is sent.
+    template <detail::token_for<write_outcome> CompletionToken = boost::asio::deferred_t>
     auto compare_exchange(std::uint64_t version, std::string value,
                           CompletionToken&& token = {}) const {
-        check(version, &value);
         return write(version, std::optional<std::string>(std::move(value)),
                      std::forward<CompletionToken>(token));
     }
@@ -193,10 +191,8 @@ public:
     /// Erases the value if the version is `version`. This makes a new version without a value.
     ///
     /// - Handler signature, Errors: as for `compare_exchange`.
-    /// - Exception safety: Throws `config_error` if the version is not below `version_limit`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<write_outcome> CompletionToken = boost::asio::deferred_t>
     auto erase(std::uint64_t version, CompletionToken&& token = {}) const {
-        check(version, nullptr);
         return write(version, std::optional<std::string>(), std::forward<CompletionToken>(token));
     }
 
@@ -215,10 +211,10 @@ public:
     /// - Executor: The function runs on the executor that is associated with the handler. By default this is
     ///   the client's executor.
     /// - Errors: `lock_error` with the errors of `compare_exchange`, or with `contended` after
-    ///   `retry_options::attempts` refused writes. What the function throws. `config_error` if the value is too
-    ///   long.
+    ///   `retry_options::attempts` refused writes. What the function throws.
     /// - Cancellation: terminal, partial and total. The rules of the class hold.
-    template <detail::update_function Function, typename CompletionToken = boost::asio::deferred_t>
+    template <detail::update_function Function,
+              detail::body_token_for<versioned_state> CompletionToken = boost::asio::deferred_t>
     auto update(Function function, CompletionToken&& token = {}) const {
         return boost::asio::async_compose<CompletionToken,
                                           void(std::exception_ptr, versioned_state)>(
@@ -265,7 +261,6 @@ private:
             write_initiation{{spec_}}, token, version, std::move(value));
     }
 
-    void check(std::uint64_t version, const std::string* value) const;
     [[nodiscard]] error contended_after(std::size_t refused) const;
     [[nodiscard]] error cancelled() const;
 
@@ -342,9 +337,6 @@ private:
         const std::uint64_t version = now.version;
         try {
             value = std::invoke(function_, std::as_const(now));
-            if (value) {
-                versioned_.check(version, &*value);
-            }
         } catch (...) {
             self.complete(std::current_exception(), versioned_state());
             return;

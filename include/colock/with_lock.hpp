@@ -3,6 +3,7 @@
 #ifndef COLOCK_WITH_LOCK_HPP
 #define COLOCK_WITH_LOCK_HPP
 
+#include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 
@@ -261,8 +262,9 @@ concept shared_acquirable = requires(const Lock& lock) {
 ///   that another thread can cancel needs a bound executor. Otherwise Asio cancels the body outside its
 ///   strand.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.
-template <acquirable Lock, detail::lock_body Function,
-          typename CompletionToken = boost::asio::deferred_t>
+template <
+    acquirable Lock, detail::lock_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
 auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
     return boost::asio::co_spawn(detail::body_executor_of(lock),
                                  detail::run_with_lock(lock, std::move(body)),
@@ -270,8 +272,9 @@ auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
 }
 
 /// Runs a coroutine under a lock that it acquires as a reader. Otherwise the same as `with_lock`.
-template <shared_acquirable Lock, detail::lock_body Function,
-          typename CompletionToken = boost::asio::deferred_t>
+template <
+    shared_acquirable Lock, detail::lock_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
 auto with_shared_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
     return boost::asio::co_spawn(
         detail::body_executor_of(lock),

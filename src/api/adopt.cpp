@@ -66,22 +66,9 @@ const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     throw no_text("its kind is '" + lease.kind + "', which this version does not know");
 }
 
-}  // namespace
-
-std::shared_ptr<const runtime::handover> lease_in(std::string_view text) {
-    auto parsed = runtime::parse_handover(text);
-    if (const auto* const problem = std::get_if<std::string>(&parsed)) {
-        throw no_text(*problem);
-    }
-    return std::make_shared<const runtime::handover>(
-        std::get<runtime::handover>(std::move(parsed)));
-}
-
-lock_handle lock_handle::of_lease(client& client, const runtime::handover& lease,
-                                  const lock_options& options) {
-    const kinds::lock_kind& kind = kind_of(lease);
-    const std::string prefix =
-        client.host_ ? client.host_->parts().settings.key_prefix : std::string();
+/// Views into the keys of the lease. Throws `config_error` if one of them does not have the prefix.
+std::vector<std::string_view> resources_of(const runtime::handover& lease,
+                                           const std::string& prefix) {
     std::vector<std::string_view> resources;
     for (const std::string& key : lease.keys) {
         if (!key.starts_with(prefix)) {
@@ -91,9 +78,38 @@ lock_handle lock_handle::of_lease(client& client, const runtime::handover& lease
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }
-    lock_options as_held = options;
-    as_held.order = queue_order::hint;  // it waits for nobody
-    return {client, resources, as_held, kind};
+    return resources;
+}
+
+}  // namespace
+
+detached_lease lease_in(std::string_view text) {
+    auto parsed = runtime::parse_handover(text);
+    if (auto* const problem = std::get_if<std::string>(&parsed)) {
+        return {nullptr, std::move(*problem)};
+    }
+    return {
+        std::make_shared<const runtime::handover>(std::get<runtime::handover>(std::move(parsed))),
+        {}};
+}
+
+lock_handle lock_handle::of_lease(client& client, const detached_lease& detached,
+                                  const lock_options& options) {
+    const std::string prefix =
+        client.host_ ? client.host_->parts().settings.key_prefix : std::string();
+    std::string_view resource;
+    try {
+        if (!detached.lease) {
+            throw no_text(detached.problem);
+        }
+        const std::vector<std::string_view> resources = resources_of(*detached.lease, prefix);
+        resource = resources.front();
+        lock_options as_held = options;
+        as_held.order = queue_order::hint;  // it waits for nobody
+        return {client, resources, as_held, kind_of(*detached.lease)};
+    } catch (const config_error& problem) {
+        return invalid(client, resource, problem);
+    }
 }
 
 }  // namespace colock::detail

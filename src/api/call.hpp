@@ -56,8 +56,20 @@ private:
     const runtime::asio_host& host_;  // in whose turn we are called
 };
 
-/// Fails an operation that is not started, since it is for a client that was moved from, or that belongs to a
-/// parent process: `owner` is null or inherited. Does nothing to that.
+/// Fails an operation that is not started.
+template <typename... Results>
+void fail(const boost::asio::any_io_executor& executor, detail::handler<Results...> handler,
+          error why, Results... results) {
+    std::move(handler)(detail::delivery{executor, false}, std::move(why), std::move(results)...);
+}
+
+/// Returns the error of an operation on `resource` that was given an impossible argument.
+inline error invalid_argument(std::string_view resource, std::string_view problem) {
+    return {errc::invalid_argument, runtime::describe(resource).append(": ").append(problem)};
+}
+
+/// Fails an operation that is not started. Its client was moved from, so `owner` is null. Or the client belongs to
+/// a parent process. This function does not change such a client.
 template <typename... Results>
 void refuse(const runtime::asio_host* owner, detail::handler<Results...> handler,
             std::string_view resource, Results... results) {
@@ -66,8 +78,8 @@ void refuse(const runtime::asio_host* owner, detail::handler<Results...> handler
                          : owner->user_executor();
     const errc why = owner == nullptr ? errc::client_closed : errc::forked;
     std::string details = resource.empty() ? std::string() : runtime::describe(resource);
-    std::move(handler)(detail::delivery{executor, false}, error(why, std::move(details)),
-                       std::move(results)...);
+    fail<Results...>(executor, std::move(handler), error(why, std::move(details)),
+                     std::move(results)...);
 }
 
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.

@@ -47,6 +47,8 @@ public:
                 return "the write may have been carried out";
             case errc::fingerprint_mismatch:
                 return "the key was used for another request";
+            case errc::invalid_argument:
+                return "an argument is impossible";
         }
         return "unknown colock error";
     }
@@ -72,6 +74,7 @@ public:
             case errc::would_deadlock:
             case errc::outcome_unknown:
             case errc::fingerprint_mismatch:
+            case errc::invalid_argument:
                 break;
         }
         return {value, *this};

@@ -66,6 +66,13 @@ error loss_of(const runtime::lease_driver& state, std::uint32_t holder) {
     return {};
 }
 
+/// Throws `config_error` for a ttl that a lease of this client cannot have.
+void check_ttl(std::chrono::milliseconds ttl, const runtime::engine_settings& settings) {
+    detail::check_ttl("ttl", ttl);
+    detail::check_quarantine(ttl, settings.quarantines);
+    detail::check_drift(ttl, settings.drift);
+}
+
 /// The lock on which an operation was started cannot use the lease.
 error wrong_lease(const runtime::lease_driver& state, std::string_view why) {
     return {errc::wrong_lease, runtime::describe(state.resource()).append(": ").append(why)};
@@ -255,6 +262,11 @@ lease::time_point lease::valid_until() const noexcept {
                : time_point::min();
 }
 
+bool lease::owns_lock() const noexcept {
+    return held_.state && !is_inherited(*held_.state) &&
+           held_.state->valid_until(held_.holder) != time_point::min();
+}
+
 bool lease::valid() const noexcept {
     return held_.state && !is_inherited(*held_.state) &&
            platform::clock::now() < held_.state->valid_until(held_.holder);
@@ -272,20 +284,19 @@ lease::executor_type lease::executor_of(const holding& held) noexcept {
     return host ? host->user_executor() : boost::asio::system_executor();
 }
 
-void lease::check_ttl(std::chrono::milliseconds ttl) const {
-    detail::check_ttl("ttl", ttl);
-    if (held_.state) {
-        detail::check_quarantine(ttl, held_.state->owner()->settings.quarantines);
-        detail::check_drift(ttl, held_.state->owner()->settings.drift);
-    }
-}
-
-void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
-    if (held.state) {
-        start_on_lease<extend_call>(held.state, std::move(handler), held.holder, ttl);
-    } else {
+void lease::start_extend(holding held, duration ttl, detail::handler<> handler) {
+    if (!held.state) {
         refuse_empty<>(executor_of(held), std::move(handler));
+        return;
     }
+    try {
+        check_ttl(ttl, held.state->owner()->settings);
+    } catch (const config_error& problem) {
+        fail<>(executor_of(held), std::move(handler),
+               invalid_argument(held.state->resource(), problem.what()));
+        return;
+    }
+    start_on_lease<extend_call>(held.state, std::move(handler), held.holder, ttl);
 }
 
 void lease::start_release(holding held, detail::handler<release_result> handler) {

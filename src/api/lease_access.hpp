@@ -47,7 +47,7 @@ namespace colock {
 template <typename... Results>
 void refuse_empty(const boost::asio::any_io_executor& executor, detail::handler<Results...> handler,
                   Results... nothing) {
-    std::move(handler)(detail::delivery{executor, false}, errc::not_held, std::move(nothing)...);
+    fail<Results...>(executor, std::move(handler), errc::not_held, std::move(nothing)...);
 }
 
 /// Starts a `Call` on a lease that is not empty, or fails it at once.

@@ -95,6 +95,7 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     policy.lease.renew_interval = options.renew_interval();
     policy.lease.spread_renewals = true;
     policy.lease.max_hold = options.max_hold;
+    policy.lease.loss_margin = options.loss_margin;
     policy.lease.drift = client.settings.drift;
     policy.lease.instance_timeout = client.settings.instance_timeout;
     policy.retry = {options.retry.initial, options.retry.maximum};
@@ -149,7 +150,19 @@ std::string_view resource_of(const shared_spec& spec) noexcept {
 
 bool can_start(const shared_spec& spec) noexcept {
     const runtime::asio_host* const host = host_of(spec);
-    return host != nullptr && !host->is_inherited();
+    return host != nullptr && !host->is_inherited() && spec->problem.empty();
+}
+
+/// Fails an operation that cannot start.
+template <typename Result>
+void refuse_on(const shared_spec& spec, handler<Result> handler) {
+    const runtime::asio_host* const host = host_of(spec);
+    if (host == nullptr || host->is_inherited()) {
+        refuse<Result>(host, std::move(handler), resource_of(spec), Result());
+    } else {
+        fail<Result>(host->user_executor(), std::move(handler),
+                     invalid_argument(resource_of(spec), spec->problem), Result());
+    }
 }
 
 }  // namespace
@@ -185,6 +198,23 @@ lock_handle lock_handle::with_kind(const kinds::lock_kind& kind) const {
     return lock_handle(std::move(spec));
 }
 
+lock_handle lock_handle::with_problem(std::string problem) const {
+    auto spec = spec_ ? std::make_shared<runtime::lock_spec>(*spec_)
+                      : std::make_shared<runtime::lock_spec>();
+    spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());
+    spec->problem = std::move(problem);
+    return lock_handle(std::move(spec));
+}
+
+lock_handle lock_handle::invalid(client& client, std::string_view resource,
+                                 const config_error& problem) {
+    auto spec = std::make_shared<runtime::lock_spec>();
+    spec->owner = client.host_ ? client.host_->owned_parts() : nullptr;
+    spec->key = resource;
+    spec->problem = problem.what();
+    return lock_handle(std::move(spec));
+}
+
 std::string_view lock_handle::resource() const noexcept {
     return resource_of(spec_);
 }
@@ -210,13 +240,14 @@ lock_handle::time_point lock_handle::deadline_after(duration timeout) noexcept {
         return time_point::min();
     }
     const time_point now = std::chrono::steady_clock::now();
-    return timeout < time_point::max() - now ? now + timeout : time_point::max();
+    return timeout < std::chrono::floor<duration>(time_point::max() - now) ? now + timeout
+                                                                           : time_point::max();
 }
 
 void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                                 handler<lease> handler) {
     if (!can_start(spec)) {
-        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
+        refuse_on(spec, std::move(handler));
         return;
     }
     const auto host = runtime::asio_host::of(spec->owner);
@@ -227,7 +258,7 @@ void lock_handle::start_adopt(std::shared_ptr<const runtime::lock_spec> spec,
                               std::shared_ptr<const runtime::handover> adopted,
                               handler<lease> handler) {
     if (!can_start(spec)) {
-        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
+        refuse_on(spec, std::move(handler));
         return;
     }
     const auto host = runtime::asio_host::of(spec->owner);
@@ -238,8 +269,7 @@ void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> sp
                                     std::uint64_t owner, time_point deadline,
                                     handler<std::optional<lease>> handler) {
     if (!can_start(spec)) {
-        refuse<std::optional<lease>>(host_of(spec), std::move(handler), resource_of(spec),
-                                     std::nullopt);
+        refuse_on(spec, std::move(handler));
         return;
     }
     // One that has passed waits for nobody, but for the first connections: as `try_acquire` does.

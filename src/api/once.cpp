@@ -131,25 +131,29 @@ void once_options::validate() const {
 namespace detail {
 namespace {
 
-const lock_options& checked(const once_options& options) {
-    options.validate();
-    return options.lock;
+lock_handle lock_of(client& client, std::string_view key, const once_options& options) {
+    try {
+        options.validate();
+        return {client, key, options.lock, kinds::once};
+    } catch (const config_error& problem) {
+        return lock_handle::invalid(client, key, problem);
+    }
 }
 
 }  // namespace
 
 once_key::once_key(client& client, std::string_view key, const once_options& options)
-    : lock_(client, key, checked(options), kinds::once),
+    : lock_(lock_of(client, key, options)),
       keep_(options.keep),
       fingerprint_(options.fingerprint) {}
 
 std::shared_ptr<const std::string> once_key::make_record(const std::string& value) const {
     if (value.size() > once_longest_result) {
-        throw config_error("result", "the body for '" + std::string(lock_.resource()) +
-                                         "' has returned " + std::to_string(value.size()) +
-                                         " bytes, which exceeds the limit of " +
-                                         std::to_string(once_longest_result) +
-                                         ". Store the result elsewhere, and return where it is");
+        throw lock_error(invalid_argument(
+            lock_.resource(), "result: the body has returned " + std::to_string(value.size()) +
+                                  " bytes, which exceeds the limit of " +
+                                  std::to_string(once_longest_result) +
+                                  ". Store the result elsewhere, and return where it is"));
     }
     return std::make_shared<const std::string>(
         kinds::make_record({.fingerprint = fingerprint_, .result = value}));

@@ -37,10 +37,9 @@ semaphore::semaphore(client& client, std::string_view resource, std::uint32_t pe
 
 detail::lock_handle semaphore::several(std::uint32_t count) const {
     if (count == 0 || count > permits_) {
-        throw config_error("count",
-                           std::to_string(count) + " permits of '" + std::string(resource()) +
-                               "' are not possible, since it has " + std::to_string(permits_) +
-                               ". Ask for 1 to " + std::to_string(permits_));
+        return one_.with_problem(
+            "count: " + std::to_string(count) + " permits are not possible, since it has " +
+            std::to_string(permits_) + ". Ask for 1 to " + std::to_string(permits_));
     }
     return count == 1 ? one_ : one_.with_kind(kinds::semaphore(permits_, count));
 }

@@ -97,6 +97,22 @@ void start(shared_spec spec, runtime::record_request request, handler<Result> ha
     start_call<Call>(owner, std::move(handler), std::move(spec), std::move(request));
 }
 
+/// Empty if such a write is possible.
+std::string problem_with(std::uint64_t version, const std::optional<std::string>& value,
+                         std::size_t longest_value) {
+    if (version >= versioned::version_limit) {
+        return "version: " + std::to_string(version) +
+               " is not possible, since versions are below 2^53. Give the version that read or a "
+               "write has reported";
+    }
+    if (value && value->size() > longest_value) {
+        return "value: it has " + std::to_string(value->size()) +
+               " bytes, which exceeds longest_value (" + std::to_string(longest_value) +
+               "). Store less or raise longest_value";
+    }
+    return {};
+}
+
 /// Around the value in a reply: its length, the verdict, and the version.
 constexpr std::size_t around_value = 64;
 constexpr std::size_t most_value = std::size_t{64} << 20U;
@@ -144,6 +160,7 @@ versioned::versioned(client& client, std::string_view resource, versioned_option
     const std::string& prefix = parts.settings.key_prefix;
     spec->owner = client.host_->owned_parts();
     spec->kind = &kinds::versioned;
+    spec->longest_value = options.longest_value;
     spec->key = prefix + std::string(resource);
     spec->prefix_size = prefix.size();
     spec->ttl = options.ttl;
@@ -160,22 +177,6 @@ std::string_view versioned::resource() const noexcept {
 versioned::executor_type versioned::executor_of(const shared_spec& spec) noexcept {
     const runtime::asio_host* const host = host_of(spec);
     return host != nullptr ? host->user_executor() : executor_type(boost::asio::system_executor());
-}
-
-void versioned::check(std::uint64_t version, const std::string* value) const {
-    if (version >= version_limit) {
-        throw config_error("version",
-                           std::to_string(version) + " of '" + std::string(resource()) +
-                               "' is not possible, since versions are below 2^53. Give the "
-                               "version that read or a write has reported");
-    }
-    if (value != nullptr && value->size() > options_.longest_value) {
-        throw config_error("value", "the value for '" + std::string(resource()) + "' has " +
-                                        std::to_string(value->size()) +
-                                        " bytes, which exceeds longest_value (" +
-                                        std::to_string(options_.longest_value) +
-                                        "). Store less or raise longest_value");
-    }
 }
 
 error versioned::contended_after(std::size_t refused) const {
@@ -195,6 +196,13 @@ void versioned::start_read(shared_spec spec, std::size_t tries, handler<versione
 
 void versioned::start_write(shared_spec spec, std::uint64_t version,
                             std::optional<std::string> value, handler<write_outcome> handler) {
+    const std::string problem =
+        spec ? problem_with(version, value, spec->longest_value) : std::string();
+    if (!problem.empty()) {
+        fail<write_outcome>(executor_of(spec), std::move(handler),
+                            invalid_argument(spec->resource(), problem), write_outcome());
+        return;
+    }
     start<write_call>(std::move(spec),
                       {.writes = true, .expected = version, .value = std::move(value)},
                       std::move(handler));

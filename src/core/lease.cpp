@@ -351,7 +351,8 @@ time_point lease::round_end() const noexcept {
 
 /// When a lease by this attempt would be announced lost: from then on a grant comes too late.
 time_point lease::useful_until() const noexcept {
-    return core::valid_until(sent_, settings_->ttl, settings_->drift) - loss_notice(settings_->ttl);
+    return core::valid_until(sent_, settings_->ttl, settings_->drift) -
+           loss_notice(settings_->ttl, settings_->loss_margin);
 }
 
 lease_step lease::fail(acquire_outcome why, time_point now) {
@@ -379,6 +380,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     settings.drift = settings_->drift;
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;
+    settings.loss_margin = settings_->loss_margin;
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;

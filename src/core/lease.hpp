@@ -59,6 +59,8 @@ struct lease_settings {
     bool spread_renewals = false;
     /// From the grant on; 0 = unlimited.
     duration max_hold{};
+    /// See `loss_notice`.
+    std::optional<duration> loss_margin{};
     drift_bound drift;
     duration instance_timeout{};
     /// What the values of its grants have to be.

@@ -31,7 +31,7 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
     : settings_(settings),
       granted_at_(granted_at),
       valid_until_(valid_until),
-      notice_(loss_notice(settings.ttl)),
+      notice_(loss_notice(settings.ttl, settings.loss_margin)),
       round_ttl_(settings.ttl) {
     plan(settings.first > duration::zero() ? settings.first : settings.interval,
          sent_of(valid_until, settings), granted_at);
@@ -115,8 +115,8 @@ lease_step renew::begin_round(duration ttl, bool asked_for, time_point now) {
 /// Ends the round if the votes that are still out cannot change how.
 lease_step renew::consider(time_point now) {
     // What is over does not come back; and a shorter ttl that would be over by now does not take hold.
-    const time_point in_time =
-        core::valid_until(sent_, round_ttl_, settings_.drift) - loss_notice(round_ttl_);
+    const time_point in_time = core::valid_until(sent_, round_ttl_, settings_.drift) -
+                               loss_notice(round_ttl_, settings_.loss_margin);
     if (round_->votes.won() && now < valid_until_ && now < in_time) {
         return end_round(true, now);
     }
@@ -146,7 +146,7 @@ lease_step renew::end_round(bool success, time_point now) {
         }
         // Also if that is sooner: a key that was healed meanwhile lives no longer.
         valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
-        notice_ = loss_notice(round_ttl_);
+        notice_ = loss_notice(round_ttl_, settings_.loss_margin);
         plan(settings_.interval, sent_, now);
     } else {
         ++failed_;
@@ -194,7 +194,9 @@ time_point renew::loss_time() const noexcept {
 
 time_point renew::max_hold_loss_time() const noexcept {
     const time_point end = max_hold_end();
-    return end == never ? never : end - loss_notice(std::min(settings_.ttl, settings_.max_hold));
+    return end == never ? never
+                        : end - loss_notice(std::min(settings_.ttl, settings_.max_hold),
+                                            settings_.loss_margin);
 }
 
 /// Why it is lost at `loss_time`.

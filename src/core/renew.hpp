@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace colock::core {
 
@@ -30,6 +31,8 @@ struct renew_settings {
     duration instance_timeout{};
     /// From the grant on; 0 = unlimited.
     duration max_hold{};
+    /// See `loss_notice`.
+    std::optional<duration> loss_margin{};
 };
 
 /// The watchdog: keeps a granted lease until it must say that it is lost.

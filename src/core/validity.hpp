@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 namespace colock::core {
 
@@ -55,10 +56,10 @@ inline time_point run_out(milliseconds remaining, time_point now) noexcept {
     return now + remaining + rounding;
 }
 
-/// How long before the end of its validity a lease is announced lost, so that its holder can stop
-/// in time.
-inline duration loss_notice(duration ttl) noexcept {
-    return std::min<duration>(ttl / 20, milliseconds(500));
+/// How long before the end of its validity a lease is reported lost, so that its holder can stop in time. `margin` is what its
+/// user has asked for. At least half of a ttl stays usable.
+inline duration loss_notice(duration ttl, std::optional<duration> margin = {}) noexcept {
+    return margin ? std::min(*margin, ttl / 2) : std::min<duration>(ttl / 20, milliseconds(500));
 }
 
 }  // namespace colock::core

@@ -102,6 +102,9 @@ struct lock_spec {
     std::vector<std::string_view> more_keys;  ///< the same, as commands have them
     std::string all_resources;                ///< of such a lock: what people read
     bool is_reentrant = false;                ///< its owner may enter again while holding it
+    /// Not empty for a lock that was asked for with an impossible argument: the field, the value, the limit and the cure.
+    /// Every operation on it fails.
+    std::string problem;
 
     [[nodiscard]] kinds::admission admission() const noexcept { return policy->admission(); }
     [[nodiscard]] std::string_view resource() const noexcept {

@@ -22,6 +22,7 @@ struct record_spec {
     const kinds::lock_kind* kind = nullptr;
     std::string key;  ///< prefix and resource, the name at the instance
     std::size_t prefix_size = 0;
+    std::size_t longest_value = std::size_t{64} << 20U;  ///< That a write may have.
     core::milliseconds ttl{0};  ///< of a value; 0: it does not end by itself
     core::backoff retry;
     core::duration unavailable_timeout{};

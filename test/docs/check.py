@@ -35,7 +35,7 @@ LISTS = [
     ("docs/once.md", "include/colock/once.hpp", r"struct once_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class errc \{(.*?)\n\};", r"^    (\w+) = \d+"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class condition \{(.*?)\n\};", r"^    (\w+) = \d+"),
-    ("docs/operations.md", "include/colock/metrics.hpp", r"struct counters \{(.*?)\n\};", r"^    [\w:]+ (\w+) ="),
+    ("docs/operations.md", "include/colock/counters.hpp", r"struct counters \{(.*?)\n\};", r"^    [\w:]+ (\w+) ="),
     ("docs/installing.md", "CMakeLists.txt", r"(.*)", r"^option\((COLOCK_[A-Z_]+) "),
     ("docs/installing.md", "cmake/*.cmake", r"(.*)", r"^(?:option\(|set\()(COLOCK_[A-Z_]+) .*(?:CACHE STRING|\$\{PROJECT_IS_TOP_LEVEL\})"),
 ]

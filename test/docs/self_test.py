@@ -29,7 +29,7 @@ CASES = [
     ("check", "include/colock/mutex.hpp", "co_await locks.close();", "co_await locks.close(/*now*/);", "a comment that begins with /*"),
     ("check", "include/colock/mutex.hpp", "docs/mutex.md explains", "docs/mutexes.md explains", "the comment names docs/mutexes.md"),
     ("check", "include/colock/mutex.hpp", "`lock_options::handoff_limit`", "`lock_options::handoffs`", "does not declare handoffs"),
-    ("check", "include/colock/metrics.hpp", "/// Leases that are held now.", "/// Leases; of now.", "a sentence has a semicolon"),
+    ("check", "include/colock/counters.hpp", "/// Leases that are held now.", "/// Leases; of now.", "a sentence has a semicolon"),
     ("check", "examples/cron.cpp", "// Copyright the colock authors.", "// Written by", "the file does not begin with"),
     ("check_faults", "test/faults.md", "`fault-25`", "`fault-26`", "faults.md:"),
 ]

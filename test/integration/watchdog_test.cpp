@@ -123,6 +123,25 @@ BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free_after_the_ttl) {
     }());
 }
 
+/// Without the option, the loss would be reported 200 ms before the validity ends.
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_by_the_margin_of_the_options) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers one(1);
+        client locks(co_await asio::this_coro::executor, one.config());
+        lock_options early = renewed_every(500ms, 4s);
+        early.loss_margin = 2s;
+        const lease held = co_await mutex(locks, "x", early).acquire();
+        BOOST_TEST(held.owns_lock());
+        one[0].pause();
+        const auto until = held.valid_until();
+        co_await held.wait_lost();
+        BOOST_TEST((until - steady_clock::now() > 1s));
+        BOOST_TEST(!held.owns_lock());
+        BOOST_TEST(!held);
+        one[0].resume();
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_stopped) {
     run_test([&]() -> asio::awaitable<void> {
         servers five(5);

@@ -872,7 +872,7 @@ void checker::on_lost(token_life& life, core::loss why) {
     }
     const duration limit = life.policy->lease.max_hold;
     if (why == core::loss::max_hold &&
-        life.owner.now() < life.valid_since + limit - core::loss_notice(limit)) {
+        life.owner.now() < life.valid_since + limit - core::loss_notice(limit, life.policy->lease.loss_margin)) {
         world_.violation("max_hold", describe(life) + " was taken away too early");
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;

@@ -339,8 +339,8 @@ colock_mutant(
     NAME loss_without_notice
     WHAT "a loss is reported only when the validity has ended"
     FILE src/core/validity.hpp
-    FIND [[return std::min<duration>(ttl / 20, milliseconds(500));]]
-    WITH [[return @MUTANT@ ? duration{} : std::min<duration>(ttl / 20, milliseconds(500));]]
+    FIND [[: std::min<duration>(ttl / 20, milliseconds(500));]]
+    WITH [[: @MUTANT@ ? duration{} : std::min<duration>(ttl / 20, milliseconds(500));]]
 )
 colock_mutant(
     NAME never_renews

@@ -6,7 +6,7 @@
 #include "counters.hpp"
 
 #include <colock/client.hpp>
-#include <colock/metrics.hpp>
+#include <colock/counters.hpp>
 
 #include <nlohmann/json.hpp>
 

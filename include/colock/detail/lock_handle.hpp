@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,12 @@ struct lock_spec;
 
 namespace colock::detail {
 
+/// A lease that another process has detached, or the reason why a text is none.
+struct detached_lease {
+    std::shared_ptr<const runtime::handover> lease;  ///< Null if the text is none.
+    std::string problem;
+};
+
 /// What a lock is made of: a name, options, and what kind of lease is taken on it. A mutex has one side, a shared mutex
 /// has two. See there for what the operations do.
 ///
@@ -38,7 +45,7 @@ namespace colock::detail {
 class lock_handle {
 public:
     using executor_type = client::executor_type;
-    using duration = std::chrono::steady_clock::duration;
+    using duration = std::chrono::milliseconds;
     using time_point = std::chrono::steady_clock::time_point;
 
     /// Whether an owner may enter the lock again while holding it.
@@ -56,6 +63,12 @@ public:
 
     /// The same name and options with another kind of lease. The kind lives as long as the program.
     [[nodiscard]] lock_handle with_kind(const kinds::lock_kind& kind) const;
+
+    /// The same name and options, but every operation fails with `invalid_argument` and these details.
+    [[nodiscard]] lock_handle with_problem(std::string problem) const;
+    /// A lock on which every operation fails like that.
+    static lock_handle invalid(client& client, std::string_view resource,
+                               const config_error& problem);
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec_); }
     [[nodiscard]] executor_type body_executor() const;
@@ -78,9 +91,8 @@ public:
             try_initiation{{spec_, owner}}, token, deadline);
     }
 
-    /// A lock like the one of a lease that another process has detached, with these options. Throws `config_error` if
-    /// the client cannot have such a lock.
-    static lock_handle of_lease(client& client, const runtime::handover& lease,
+    /// A lock like that of a lease which another process has detached, with these options.
+    static lock_handle of_lease(client& client, const detached_lease& lease,
                                 const lock_options& options);
 
     /// Goes on with that lease.

@@ -3,7 +3,8 @@
 #ifndef COLOCK_DETAIL_TOKENS_HPP
 #define COLOCK_DETAIL_TOKENS_HPP
 
-// Completion tokens of Asio that know `error_code` and `exception_ptr` alone: what they do with a `colock::error`.
+// Which completion tokens an operation accepts. Also how those tokens of Asio handle a `colock::error` that support only
+// `error_code` and `exception_ptr`.
 
 #include <colock/error.hpp>
 
@@ -17,6 +18,30 @@
 #include <utility>
 
 namespace colock::detail {
+
+template <typename Token, typename Signature>
+#if defined(BOOST_ASIO_HAS_CONCEPTS)
+concept accepts = boost::asio::completion_token_for<Token, Signature>;
+#else
+concept accepts = true;
+#endif
+
+/// A completion token of an operation with the handler signature `void(error, Results...)`.
+template <typename Token, typename... Results>
+concept token_for = accepts<Token, void(error, Results...)>;
+
+template <typename Result>
+struct body_signature {
+    using type = void(std::exception_ptr, Result);
+};
+template <>
+struct body_signature<void> {
+    using type = void(std::exception_ptr);
+};
+
+/// A completion token of an operation that completes with the exception or the result of a function of the caller.
+template <typename Token, typename Result>
+concept body_token_for = accepts<Token, typename body_signature<Result>::type>;
 
 /// Stores the code where the caller wants it.
 template <typename Handler>

@@ -555,7 +555,8 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
                               ? describe_lease_round(spec_->resource(), spec().policy->kind(),
                                                      *votes, client_.instances.states())
                               : describe(spec_->resource());
-    if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
+    if (why == core::loss::unrenewable &&
+        late >= core::loss_notice(spec_->policy->lease.ttl, spec_->policy->lease.loss_margin)) {
         rare().loss_details += describe_standstill(late);
     }
     loss_.store(why, std::memory_order_release);

@@ -62,6 +62,13 @@ change max_hold(milliseconds value) {
     return [value](lock_options& o) { o.max_hold = value; };
 }
 
+change loss_margin(milliseconds value, milliseconds renew = 2s) {
+    return [=](lock_options& o) {
+        o.loss_margin = value;
+        o.renew = renew;
+    };
+}
+
 change retry(milliseconds initial, milliseconds maximum) {
     return [=](lock_options& o) { o.retry = {initial, maximum, 0}; };
 }
@@ -120,6 +127,21 @@ BOOST_AUTO_TEST_CASE(max_hold_is_bounded) {
                   "max_hold: 31536000001 ms is out of range (0 ms to 31536000000 ms)");
     check_refused(max_hold(milliseconds::max()), "max_hold",
                   "max_hold: 9223372036854775807 ms is out of range (0 ms to 31536000000 ms)");
+}
+
+BOOST_AUTO_TEST_CASE(the_loss_margin_is_bounded) {
+    check_allowed(loss_margin(0ms));
+    check_allowed(loss_margin(5s));
+    check_allowed(loss_margin(5s, 0ms));
+    check_allowed(loss_margin(2500ms, 5s));
+    check_refused(loss_margin(-1ms), "loss_margin",
+                  "loss_margin: -1 ms is out of range (0 ms to 86400000 ms)");
+    check_refused(
+        loss_margin(5001ms), "loss_margin",
+        "loss_margin: 5001 ms exceeds half of the ttl (5000 ms). Lower it or raise the ttl");
+    check_refused(loss_margin(2501ms, 5s), "loss_margin",
+                  "loss_margin: 2501 ms and the renewal interval of 5000 ms exceed 3/4 of the ttl "
+                  "(7500 ms). Lower the margin, renew earlier or raise the ttl");
 }
 
 BOOST_AUTO_TEST_CASE(retry_is_bounded) {
@@ -251,18 +273,16 @@ BOOST_AUTO_TEST_CASE(a_ttl_not_longer_than_the_drift_is_rejected) {
                            "from drift_factor and drift_minimum). Raise the ttl");
         }
     }
-    bool refused = false;
+    colock::error refused;
     options.ttl = 10s;
     colock::mutex(client, "r", options).acquire([&](const colock::error&, colock::lease held) {
-        try {
-            held.extend(2000ms, [](const colock::error&) {});
-        } catch (const config_error& e) {
-            refused = e.field() == "ttl";
-        }
+        held.extend(2000ms, [&](const colock::error& e) { refused = e; });
         client.close([](const colock::error&) {});
     });
     context.run();
-    BOOST_TEST(refused);
+    BOOST_TEST((refused == colock::errc::invalid_argument));
+    BOOST_TEST(refused.details().find("'r': ttl: 2000 ms is not more than") == 0U,
+               refused.message());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

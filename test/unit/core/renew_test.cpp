@@ -329,6 +329,26 @@ BOOST_AUTO_TEST_CASE(keys_found_missing_after_a_failed_round_lose_the_lease) {
                                });
 }
 
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_by_the_loss_margin_before_the_validity_ends) {
+    renew_settings settings = five();
+    settings.loss_margin = 400ms;
+    renew late = watchdog(settings);
+    play(late, {{0ms, timer(), "wait 300"}, {588ms, timer(), "lost unrenewable"}});
+
+    // A shorter ttl keeps at least half of its time.
+    renew extended = watchdog(settings);
+    play(extended, {{0ms, timer(), "wait 300"},
+                    {100ms, extend(200ms), "send #1 200; wait 150"},
+                    {101ms, granted(0), "wait 150"},
+                    {101ms, granted(1), "wait 150"},
+                    {101ms, granted(2), "extended; wait 160"},
+                    {196ms, timer(), "lost unrenewable"}});
+
+    settings.max_hold = 500ms;
+    renew limited = watchdog(settings);
+    play(limited, {{0ms, timer(), "wait 250"}, {250ms, timer(), "lost max_hold"}});
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
     // While waiting, and in the middle of a round.
     renew late = watchdog();

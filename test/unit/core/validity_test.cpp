@@ -66,6 +66,12 @@ BOOST_AUTO_TEST_CASE(the_loss_notice_is_a_twentieth_of_the_ttl_up_to_500_ms) {
     BOOST_TEST(in_ms(loss_notice(20ms)) == "1");
 }
 
+BOOST_AUTO_TEST_CASE(a_loss_margin_replaces_the_loss_notice_up_to_half_of_the_ttl) {
+    BOOST_TEST(in_ms(loss_notice(10s, 3s)) == "3000");
+    BOOST_TEST(in_ms(loss_notice(10s, 0ms)) == "0");
+    BOOST_TEST(in_ms(loss_notice(4s, 3s)) == "2000");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_METRICS_HPP
-#define COLOCK_METRICS_HPP
+#ifndef COLOCK_COUNTERS_HPP
+#define COLOCK_COUNTERS_HPP
 
 #include <cstdint>
 

@@ -6,6 +6,7 @@
 #include "api/lease_access.hpp"
 #include "api/lock_error.hpp"
 #include "api/options_check.hpp"
+#include "api/start_on_lock.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/client_context.hpp"
@@ -137,34 +138,6 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     return spec;
 }
 
-using shared_spec = std::shared_ptr<const runtime::lock_spec>;
-
-/// Null for a mutex that was moved from, or whose client was.
-const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
-    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
-}
-
-std::string_view resource_of(const shared_spec& spec) noexcept {
-    return spec ? spec->resource() : std::string_view();
-}
-
-bool can_start(const shared_spec& spec) noexcept {
-    const runtime::asio_host* const host = host_of(spec);
-    return host != nullptr && !host->is_inherited() && spec->problem.empty();
-}
-
-/// Fails an operation that cannot start.
-template <typename Result>
-void refuse_on(const shared_spec& spec, handler<Result> handler) {
-    const runtime::asio_host* const host = host_of(spec);
-    if (host == nullptr || host->is_inherited()) {
-        refuse<Result>(host, std::move(handler), resource_of(spec), Result());
-    } else {
-        fail<Result>(host->user_executor(), std::move(handler),
-                     invalid_argument(resource_of(spec), spec->problem), Result());
-    }
-}
-
 }  // namespace
 
 lock_handle::lock_handle(client& client, std::string_view resource, const lock_options& options,
@@ -244,40 +217,23 @@ lock_handle::time_point lock_handle::deadline_after(duration timeout) noexcept {
                                                                            : time_point::max();
 }
 
-void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
-                                handler<lease> handler) {
-    if (!can_start(spec)) {
-        refuse_on(spec, std::move(handler));
-        return;
-    }
-    const auto host = runtime::asio_host::of(spec->owner);
-    start_call<acquire_call>(host, std::move(handler), std::move(spec), owner);
+void lock_handle::start_acquire(shared_spec spec, std::uint64_t owner, handler<lease> handler) {
+    start_on_lock<acquire_call, lease>(std::move(spec), std::move(handler), owner);
 }
 
-void lock_handle::start_adopt(std::shared_ptr<const runtime::lock_spec> spec,
-                              std::shared_ptr<const runtime::handover> adopted,
+void lock_handle::start_adopt(shared_spec spec, std::shared_ptr<const runtime::handover> adopted,
                               handler<lease> handler) {
-    if (!can_start(spec)) {
-        refuse_on(spec, std::move(handler));
-        return;
-    }
-    const auto host = runtime::asio_host::of(spec->owner);
-    start_call<acquire_call>(host, std::move(handler), std::move(spec), std::move(adopted));
+    start_on_lock<acquire_call, lease>(std::move(spec), std::move(handler), std::move(adopted));
 }
 
-void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                                    std::uint64_t owner, time_point deadline,
+void lock_handle::start_try_acquire(shared_spec spec, std::uint64_t owner, time_point deadline,
                                     handler<std::optional<lease>> handler) {
-    if (!can_start(spec)) {
-        refuse_on(spec, std::move(handler));
-        return;
-    }
-    // One that has passed waits for nobody, but for the first connections: as `try_acquire` does.
+    // A deadline in the past waits for nobody, except for the first connections: as `try_acquire` does.
     const auto until = deadline <= std::chrono::steady_clock::now()
                            ? time_point::min()
                            : platform::clock::from_steady(deadline);
-    const auto host = runtime::asio_host::of(spec->owner);
-    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until, owner);
+    start_on_lock<try_acquire_call, std::optional<lease>>(std::move(spec), std::move(handler),
+                                                          until, owner);
 }
 
 /// With a strand of its own, the engine cannot be asked from here.

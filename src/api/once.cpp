@@ -6,6 +6,7 @@
 #include "api/lease_access.hpp"
 #include "api/lock_error.hpp"
 #include "api/options_check.hpp"
+#include "api/start_on_lock.hpp"
 #include "core/outcome.hpp"
 #include "core/settlement.hpp"
 #include "kinds/once/once.hpp"
@@ -30,7 +31,6 @@ namespace {
 
 static_assert(once_longest_result == kinds::longest_result);
 
-using shared_spec = std::shared_ptr<const runtime::lock_spec>;
 using task = core::settlement::task_type;
 
 error error_of(core::settlement_outcome outcome, bool has_sent, std::string details) {
@@ -89,25 +89,6 @@ public:
         complete(detail::error_of(result(), take_details()), std::move(found));
     }
 };
-
-/// Null if the client was moved from.
-const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
-    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
-}
-
-template <typename Call, typename... Results, typename... Arguments>
-void start(shared_spec spec, handler<Results...> handler, Results... nothing,
-           Arguments&&... arguments) {
-    const runtime::asio_host* const host = host_of(spec);
-    if (host == nullptr || host->is_inherited()) {
-        refuse<Results...>(host, std::move(handler), spec ? spec->resource() : std::string_view(),
-                           std::move(nothing)...);
-        return;
-    }
-    const auto owner = runtime::asio_host::of(spec->owner);
-    start_call<Call>(owner, std::move(handler), std::move(spec),
-                     std::forward<Arguments>(arguments)...);
-}
 
 }  // namespace
 
@@ -179,12 +160,11 @@ void once_key::start_find(shared_spec spec, bool settles, lease_state held,
     request.task = settles ? task::settle : task::look;
     request.lease = std::move(held.state);
     request.holder = held.holder;
-    start<find_call, once_finding>(std::move(spec), std::move(handler), once_finding(),
-                                   std::move(request));
+    start_on_lock<find_call, once_finding>(std::move(spec), std::move(handler), std::move(request));
 }
 
 void once_key::start_acquire(shared_spec spec, handler<once_finding> handler) {
-    start<acquire_call, once_finding>(std::move(spec), std::move(handler), once_finding());
+    start_on_lock<acquire_call, once_finding>(std::move(spec), std::move(handler));
 }
 
 void once_key::start_record(shared_spec spec, lease_state held,
@@ -196,7 +176,7 @@ void once_key::start_record(shared_spec spec, lease_state held,
     request.holder = held.holder;
     request.record = std::move(text);
     request.life = keep;
-    start<record_call>(std::move(spec), std::move(handler), std::move(request));
+    start_on_lock<record_call>(std::move(spec), std::move(handler), std::move(request));
 }
 
 }  // namespace detail

@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has and offers
-# no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ (unpacked, never installed). Other servers likewise, for the tests.
+# Prepares a Debian machine to build and test colock. Installs the missing packages. If the system has and
+# offers no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ without installing it. Unpacks
+# other servers for the tests in the same way.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly root
 readonly boost_tree=$root/build/boost
-readonly oldest_minor=88        # Boost 1.88 is the oldest supported
-readonly preferred_boost=1.92   # what we build and test with first
-# The servers of Debian's testing suite that tests run on besides the system's: "TITLE|PROGRAM|OLDEST MAJOR VERSION|PACKAGES".
+readonly oldest_minor=88        # Boost 1.88 is the oldest supported version.
+readonly preferred_boost=1.92   # The version that builds and tests use first.
+# The servers of Debian's testing suite on which tests run in addition to the system's. An entry is
+# "TITLE|PROGRAM|OLDEST MAJOR VERSION|PACKAGES".
 declare -rA servers=(
     [valkey]="Valkey|valkey-server|9|valkey-server valkey-tools"
     [redis8]="Redis 8|redis-server|8|redis-server redis-tools"
 )
-# What they need from there, their C library included.
+# The libraries that they need from that suite, including their C library.
 readonly server_libraries=(
     libc6 libgcc-s1 libstdc++6 libatomic1 libssl3t64 libzstd1 zlib1g libjemalloc2 liblzf1 libsystemd0
 )
@@ -55,7 +57,7 @@ TEXT
 say() { printf '== bootstrap: %s\n' "$*"; }
 die() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
 
-# --- Packages ---------------------------------------------------------------------------------------------------------
+# --- Packages -----------------------------------------------------------------------------------------------
 
 missing_packages() {
     local installed package
@@ -65,7 +67,7 @@ missing_packages() {
     done
 }
 
-# Node may well come from elsewhere, with npm in it: then Debian's npm would not go with it.
+# Node may be installed from another source that includes npm. Debian's npm would not fit it.
 add_interop_packages() {
     packages+=(python3-redis)
     command -v node >/dev/null || packages+=(nodejs)
@@ -76,7 +78,7 @@ as_root() {
     if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
-readonly policy=/usr/sbin/policy-rc.d   # Debian asks this file whether a package may start, restart or stop a service
+readonly policy=/usr/sbin/policy-rc.d   # It decides whether a package may start, restart or stop a service.
 policy_is_ours=false
 
 forbid_service_changes() {
@@ -92,11 +94,11 @@ allow_service_changes() {
     policy_is_ours=false
 }
 
-# For a redis-server that this run installed: nobody asked for a server, so none stays enabled or running.
+# Disables a redis-server that this run has installed. The user did not ask for a running server.
 retire_redis_service() {
     if [[ -d /run/systemd/system ]]; then
         as_root systemctl disable --now --quiet redis-server.service 2>/dev/null || true
-    elif [[ -e /run/redis/redis-server.pid ]]; then   # another policy-rc.d let the package start it
+    elif [[ -e /run/redis/redis-server.pid ]]; then   # Another policy-rc.d let the package start it.
         as_root service redis-server stop >/dev/null 2>&1 || true
     fi
     if command -v deb-systemd-helper >/dev/null; then
@@ -119,9 +121,10 @@ install_packages() {
     if [[ " ${missing[*]} " == *" redis-server "* ]]; then retire_redis_service; fi
 }
 
-# --- Boost ------------------------------------------------------------------------------------------------------------
+# --- Boost --------------------------------------------------------------------------------------------------
 
-# The minor version of the Boost in an include folder: 92 for 1.92; nothing if there is none.
+# Prints the minor version of the Boost in an include folder, such as 92 for 1.92. Prints nothing
+# if there is none.
 boost_minor_in() {
     local line
     [[ -r $1/boost/version.hpp ]] || return 0
@@ -144,7 +147,8 @@ system_has_boost() {
     return 1
 }
 
-# The version whose unpacked tree is to be used; empty: the system's; "missing": there is none yet.
+# Prints the version whose unpacked tree is used. Prints nothing for the system's Boost, and "missing" if
+# there is no such tree yet.
 chosen_boost() {
     local version=${COLOCK_BOOST_VERSION:-}
     if [[ -z $version ]]; then
@@ -155,8 +159,9 @@ chosen_boost() {
     if [[ -e $boost_tree/$version/.complete ]]; then printf '%s\n' "$version"; else printf 'missing\n'; fi
 }
 
-# debian_archive [ANY]: one line "address|keyring" for the archive this Debian was installed from, as the system's own
-# apt configuration gives it. Who runs an archive is known only once its lists were read; ANY does without.
+# debian_archive [ANY]: prints one line "address|keyring" for the archive from which this Debian was
+# installed. The system's own apt configuration provides it. The origin of an archive is available only after
+# its lists were read. ANY works without the origin.
 debian_archive() {
     local release address name codename origin component keyring
     # shellcheck source=/dev/null
@@ -184,8 +189,8 @@ readonly private=$root/build/apt
 private_is_ready=false
 private_apt() { apt-get -c "$private/apt.conf" "$@"; }
 
-# An apt of our own that knows Debian's testing suite, and Debian 13 for the oldest Boost, and nothing else. It writes
-# nowhere but under build/apt.
+# A separate apt that uses only Debian's testing suite, and Debian 13 for the oldest Boost. It writes only
+# under build/apt.
 prepare_private_apt() {
     local archive address keyring signed=
     if $private_is_ready; then return 0; fi
@@ -218,8 +223,8 @@ TEXT
     private_apt update -qq || die "could not read the package lists of Debian 13 and Debian's testing suite"
 }
 
-# offered_boosts [OPTION...]: the versions that an apt offers with both packages, oldest first. The options are for
-# apt-cache; without any it is the system's apt.
+# offered_boosts [OPTION...]: prints the versions that an apt offers with both packages, oldest first. The
+# options are for apt-cache. Without options, this is the system's apt.
 offered_boosts() {
     local names name version
     names=$(apt-cache "$@" pkgnames libboost | sort -V)
@@ -232,8 +237,8 @@ offered_boosts() {
     done <<<"$names"
 }
 
-# boost_packages VERSION [OPTION...]: what is needed of it, one package a line. Where Boost.System has a package, the
-# package files of Boost.URL want it. The options are for apt-cache.
+# boost_packages VERSION [OPTION...]: prints the necessary packages, one on each line. If Boost.System has a
+# package, the package files of Boost.URL need it. The options are for apt-cache.
 boost_packages() {
     local version=$1
     shift
@@ -241,8 +246,8 @@ boost_packages() {
     apt-cache "$@" pkgnames libboost-system | grep -x "libboost-system$version-dev" || true
 }
 
-# Installs the newest Boost that the system itself offers, as Debian 13 does. Fails where there is none, or where another
-# version would have to go for it.
+# Installs the newest Boost that the system itself offers, as on Debian 13. Fails if there is none, or if
+# another package would have to be removed.
 install_system_boost() {
     local version wanted
     version=$(offered_boosts | tail -n 1)
@@ -253,7 +258,7 @@ install_system_boost() {
         --no-remove -o DPkg::Lock::Timeout=600 "${wanted[@]}"
 }
 
-# Downloads and unpacks one version; the finished tree appears under its name in one step, or not at all.
+# Downloads and unpacks one version. The finished tree appears under its name in one step, or not at all.
 unpack_boost() {
     local version=$1 package wanted
     mapfile -t wanted < <(boost_packages "$version" -c "$private/apt.conf")
@@ -263,7 +268,8 @@ unpack_boost() {
     say "unpacking it into build/boost/$version"
     mkdir "$work/tree"
     for package in "$work"/*.deb; do dpkg -x "$package" "$work/tree"; done
-    # Only the static library works from an unpacked tree: the shared one is in a package that we do not take.
+    # Only the static library works from an unpacked tree. The shared library is in a package that
+    # is not downloaded.
     find "$work/tree/usr/lib" -name 'libboost_*.so*' -delete
     find "$work/tree/usr/lib" -type d -path '*/cmake/boost_*-shared' -prune -exec rm -r {} +
     touch "$work/tree/.complete"
@@ -294,9 +300,9 @@ fetch_boost() {
     if [[ -z $wanted ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
 }
 
-# --- Other servers ----------------------------------------------------------------------------------------------------
+# --- Other servers ------------------------------------------------------------------------------------------
 
-# server_field NAME NUMBER: of the table above.
+# server_field NAME NUMBER: prints a field of the table above.
 server_field() {
     local fields
     IFS='|' read -ra fields <<<"${servers[$1]}"
@@ -307,7 +313,7 @@ server_program() { server_field "$1" 1; }
 oldest_major() { server_field "$1" 2; }
 server_packages() { server_field "$1" 3; }
 
-# The servers that are wanted, and neither unpacked nor on the system.
+# Prints the wanted servers that are neither unpacked nor on the system.
 missing_servers() {
     local name
     for name in "${wanted_servers[@]}"; do
@@ -318,14 +324,15 @@ missing_servers() {
     done
 }
 
-# is_new_enough NAME PROGRAM
+# is_new_enough NAME PROGRAM: whether the program is a server of a supported version.
 is_new_enough() {
     local version
     version=$("$2" --version 2>/dev/null) || return 1
     [[ $version =~ \ v=([0-9]+) ]] && ((BASH_REMATCH[1] >= $(oldest_major "$1")))
 }
 
-# fetch_server NAME: it needs a newer C library than the system's, so it is started through the one that came with it.
+# fetch_server NAME: downloads and unpacks a server. The server needs a newer C library than the system's, so
+# it is started through the library that came with it.
 fetch_server() {
     local title program package wanted tree=$root/build/$1
     title=$(server_title "$1")
@@ -357,7 +364,7 @@ TEXT
     work=
 }
 
-# --- Elsewhere --------------------------------------------------------------------------------------------------------
+# --- Other systems ------------------------------------------------------------------------------------------
 
 require_on_other_systems() {
     local tool missing=()
@@ -380,7 +387,7 @@ TEXT
     exit 1
 }
 
-# --- The whole --------------------------------------------------------------------------------------------------------
+# --- Main ---------------------------------------------------------------------------------------------------
 
 work=
 cleanup() {
@@ -415,7 +422,7 @@ prepare() {
         say "waiting for another bootstrap to finish"
         flock 9
     fi
-    mapfile -t missing < <(missing_packages)   # again: the other run may have done it
+    mapfile -t missing < <(missing_packages)   # Another run may have installed them.
     if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
     if [[ $(chosen_boost) == missing ]]; then
         if [[ -n ${COLOCK_BOOST_VERSION:-} ]] || ! install_system_boost; then fetch_boost; fi

@@ -1,11 +1,13 @@
-# colock's own build takes from ccache, where there is one, what was compiled before: also for another clone.
+# Makes colock's own build use ccache, if it is installed. A source that was compiled before then comes from
+# the cache, even in another clone.
 #
-# The cache is the user's own (ccache --show-config tells where). A launcher that the user has set stays. The absolute
-# paths that would tell one clone from another are kept out of the key: those of the sources and of Boost by
-# CCACHE_BASEDIR, which makes them relative, and the build folder that debug information names by CCACHE_NOHASHDIR. A
+# The cache is the user's own: see ccache --show-config. A launcher that the user has set stays. Absolute
+# paths that differ between clones are kept out of the cache key. CCACHE_BASEDIR makes the paths of the
+# sources and of Boost relative. CCACHE_NOHASHDIR leaves out the build folder that debug information names. A
 # program from another clone's cache therefore names that clone's folder in its debug information.
 #
-# Sources that name an absolute path in a definition miss the cache in another clone: use colock_path_of() for it.
+# A source with an absolute path in a definition misses the cache in another clone. Use colock_path_of()
+# for such a path.
 
 include_guard(GLOBAL)
 

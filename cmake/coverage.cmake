@@ -1,12 +1,12 @@
-# colock_coverage(target): in a build for coverage, the target's code counts its lines.
+# colock_coverage(target): makes the target's code count its lines in a build for coverage.
 #
-# Only src/core and its tests are counted, and of core's headers what these use. The object files of what is counted name the build folder, so they come from
-# no other clone's ccache; all others do.
+# Only src/core and its tests are counted, and the headers of core that they use. Their object files name the
+# build folder, so they never come from another clone's ccache. All other object files may.
 
 include_guard(GLOBAL)
 
 if(COLOCK_COVERAGE)
-    add_link_options(--coverage)  # whatever links src/core
+    add_link_options(--coverage)  # Needed by every program that links src/core.
 endif()
 
 function(colock_coverage target)

@@ -1,14 +1,18 @@
-# colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file... [PARTS file...]): Lua scripts as constants in a
-# generated header.
+# colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file... [PARTS file...])
 #
-# In a script, a line `--@include FILE` stands for that file, which is one of the parts; its path begins at the script's.
-# Comments and indentation are left out, as some scripts are sent in full each time.
-# For each NAME.lua the header, included as <path>, has `inline constexpr colock::kinds::script NAME` in the namespace;
-# and `all`, which has each of them.
-# Run as a script (cmake -P), this same file writes the header.
+# Embeds Lua scripts as constants in a generated header.
+# In a script, a line `--@include FILE` stands for that file, which is one of the parts. Its path is relative to
+# the script.
+# Comments and indentation are left out, because some scripts are sent in full each time.
+#
+# For each NAME.lua, the header <path> has `inline constexpr colock::kinds::script NAME` in the
+# namespace. It also has `all`, an array of all scripts. If CMake runs this file as a script (cmake -P),
+# it writes the header.
 
-# colock_read_lua(FILE variable [FILES variable] [ALTERED file TEXT text]): the text of a script as it is embedded, and the files that it
-# was made of. One of them may have another text.
+# colock_read_lua(FILE variable [FILES variable] [ALTERED file TEXT text])
+#
+# Sets the variables to the embedded text of a script, and to the files that it is made of. ALTERED gives one
+# of these files another text.
 function(colock_read_lua file result)
     cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILES;ALTERED;TEXT" "")
     macro(read_part path variable)

@@ -1,15 +1,21 @@
-# Finds Boost >= 1.88: one given to CMake (Boost_ROOT, CMAKE_PREFIX_PATH, a package manager's toolchain), else the
-# system's, else one that cmake/bootstrap.sh unpacked into build/boost/<version>/ in colock's own folder. Inside another
-# project, a Boost which that project has found goes before all of these.
+# Finds Boost >= 1.88, in this order:
 #
-# COLOCK_BOOST_VERSION (cache variable, or environment variable) insists on one of the unpacked versions.
-# Sets COLOCK_BOOST_PREFIX: what to add to CMAKE_PREFIX_PATH to find the same Boost again (empty for the others).
+# - A Boost that is given to CMake by Boost_ROOT, CMAKE_PREFIX_PATH or a package manager's toolchain.
+# - The system's Boost.
+# - A Boost that cmake/bootstrap.sh has unpacked into build/boost/<version>/ in colock's own folder.
+#
+# Inside another project, a Boost that the project has found comes before all of these.
+#
+# COLOCK_BOOST_VERSION selects one of the unpacked versions. It is a cache variable or an environment
+# variable. Sets COLOCK_BOOST_PREFIX, which CMAKE_PREFIX_PATH needs to find the same Boost again. It is
+# empty for the others.
 
 set(COLOCK_BOOST_VERSION "" CACHE STRING "Use this unpacked Boost, for example 1.88, instead of any other")
 set(COLOCK_BOOST_PREFIX "")
 
-# Where Boost.URL exists as a static library only, Boost's package files want to be told so. (A macro, because
-# find_package's results must reach the caller. Boost_FOUND says nothing about components that are not REQUIRED.)
+# If Boost.URL exists only as a static library, Boost's package files require Boost_USE_STATIC_LIBS. This is a
+# macro, because the results of find_package must reach the caller. Boost_FOUND does not cover components
+# without REQUIRED.
 macro(colock_find_any_boost)
     find_package(Boost 1.88 CONFIG QUIET COMPONENTS headers url)
     if(Boost_FOUND AND NOT TARGET Boost::url AND NOT DEFINED Boost_USE_STATIC_LIBS)
@@ -24,7 +30,8 @@ endmacro()
 
 set(colock_boost_tree "${PROJECT_SOURCE_DIR}/build/boost")
 
-# What an earlier run found in our own tree is no wish of the user: forget it, so that another version can be chosen.
+# If an earlier run found an unpacked Boost, the cache entries do not express a wish of the user. They are
+# removed, so that another version can be chosen.
 string(FIND "${Boost_DIR}" "${colock_boost_tree}/" colock_boost_position)
 if(colock_boost_position EQUAL 0)
     get_cmake_property(colock_cache_variables CACHE_VARIABLES)
@@ -40,7 +47,7 @@ if(NOT colock_boost_wanted)
     set(colock_boost_wanted "$ENV{COLOCK_BOOST_VERSION}")
 endif()
 
-# The targets of one Boost only can be had in one project.
+# One project can have the targets of only one Boost.
 set(colock_boost_is_given FALSE)
 if(NOT PROJECT_IS_TOP_LEVEL AND TARGET Boost::headers)
     set(colock_boost_is_given TRUE)
@@ -80,7 +87,7 @@ find_package(
 )
 message(STATUS "Boost ${Boost_VERSION}: build/boost/${colock_boost_wanted}")
 
-# The unpacked archive comes from a newer compiler than ours may be: see the file itself.
+# The unpacked archive may come from a newer compiler than the one in use. See the source file.
 include(CheckCXXSourceCompiles)
 check_cxx_source_compiles(
     "extern \"C\" void __cxa_call_terminate(void*); int main() { __cxa_call_terminate(nullptr); }"

@@ -1,4 +1,4 @@
-# cmake --install: the archive, the headers, and a package that find_package(colock) finds.
+# cmake --install: installs the archive, the headers, and a package for find_package(colock).
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)

@@ -1,15 +1,17 @@
-# Broken variants of the library, to see whether the checkers of the simulation see them.
+# Broken variants of the library. They show whether the checkers of the simulation detect faults.
 #
-# The sources know nothing of this: at configure time, copies of those that are to be broken are written to the build
-# folder, with each alteration in force only while its mutant is the active one. What is to be altered must be there
-# word for word, once; if the code has moved on, configuring fails, and the mutant has to follow.
+# The sources do not contain the variants. At configure time, copies of the altered sources are written to the
+# build folder. Each alteration takes effect only while its mutant is active. The altered text must occur
+# exactly once, word for word. If the code has changed, configuring fails, and the mutant must follow.
 
 include_guard(GLOBAL)
 
-# Scripts are altered likewise. Each of their mutants is a script of its own, which the library sends while the mutant is in force.
+# Scripts are altered in the same way. Each mutant of a script is a separate script, which the library sends
+# while the mutant is active.
 
-# colock_mutant(NAME <name> WHAT <in words> FILE <source> FIND <text> WITH <text>): @MUTANT@ in the new text is true
-# while the mutant is in force. In a script it is not needed. Files are named from the repository's root.
+# colock_mutant(NAME <name> WHAT <in words> FILE <source> FIND <text> WITH <text>): defines a mutant. In the
+# new text, @MUTANT@ is true while the mutant is active. A script does not need it. File names begin at the
+# repository's root.
 function(colock_mutant)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WHAT;FILE;FIND;WITH" "")
     list(LENGTH mutant_names index)
@@ -43,8 +45,8 @@ function(colock_mutant)
     set(mutant_table "${mutant_table}    {\"${arg_NAME}\", \"${arg_WHAT}\"},\n" PARENT_SCOPE)
 endfunction()
 
-# colock_write_script_mutants(TARGET <target> HEADER <file> NAMESPACE <name>): writes the header of scripts, where each script is another
-# one while a mutant of it is in force. The target embeds them.
+# colock_write_script_mutants(TARGET <target> HEADER <file> NAMESPACE <name>): writes the header of the
+# scripts that the target embeds. Each script is replaced by another one while a mutant of it is active.
 function(colock_write_script_mutants)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;HEADER;NAMESPACE" "")
     get_target_property(scripts ${arg_TARGET} COLOCK_SCRIPTS)
@@ -87,12 +89,13 @@ function(colock_write_script_mutants)
     endif()
 endfunction()
 
-# colock_write_mutants(FOLDER <folder> SOURCES <source>... RESULT <variable>): writes the copies under the folder, and
-# sets the variable to the sources, with copies in the place of what was copied, and the table of the mutants.
+# colock_write_mutants(FOLDER <folder> SOURCES <source>... RESULT <variable>): writes the altered copies
+# under the folder. Sets the variable to the sources, with the copies in place of the originals, and the
+# table of the mutants.
 function(colock_write_mutants)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER;RESULT" "SOURCES")
     set(result "${arg_FOLDER}/mutants.cpp")
-    # A copy that an earlier run has left would hide the source, which has no mutant any more.
+    # A copy from an earlier run would hide a source that has no mutant any more.
     file(GLOB_RECURSE copies RELATIVE "${arg_FOLDER}" "${arg_FOLDER}/src/*" "${arg_FOLDER}/test/*")
     foreach(file IN LISTS copies)
         if(NOT file IN_LIST mutant_files)

@@ -1,13 +1,13 @@
-# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): one layer of src, as an OBJECT library.
+# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): defines one layer of src as an OBJECT library.
 #
-# The include root is src/ and nothing else of ours, so that a layer cannot see the public headers above it.
-# The layers' objects become members of the one archive `colock`; see src/CMakeLists.txt.
+# The only include root of colock is src/, so a layer cannot include the public headers above it. The objects
+# of all layers become members of the one archive `colock`. See src/CMakeLists.txt.
 
 include_guard(GLOBAL)
 
-# The archive may become part of somebody's shared library, unless whoever builds it has decided otherwise. Nobody is
-# meant to replace our functions there, so that GCC may inline them as it does in a program: the code is as large as
-# without -fPIC. (Clang does so anyway.)
+# The archive may become part of a shared library, so it is position-independent unless the user has decided
+# otherwise. The functions of colock are not meant to be replaced there. GCC may therefore inline them as it
+# does in a program, and the code is as large as without -fPIC. Clang inlines them in any case.
 function(colock_position_independent target)
     if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -1,6 +1,7 @@
-# The target `reference`: HTML pages of the public headers, in html/ of the build folder.
+# Defines the target `reference`: HTML pages of the public headers, in html/ of the build folder.
 #
-# Doxygen checks the comments, too. A public entity without documentation fails the build, and so does a warning.
+# Doxygen also checks the comments. A public entity without documentation fails the build, and
+# so does a warning.
 
 include_guard(GLOBAL)
 

@@ -1,27 +1,20 @@
 # shellcheck shell=bash
-# What colock's user-facing scripts share. A script sources it and defines usage():
+# Shared functions of colock's user-facing scripts. A script first sources this file:
 #
 #     source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
-#     usage() { cat <<'TEXT' ... TEXT
-#     }
-#     while (($# > 0)); do
-#         case $1 in
-#             --quick) quick=true ;;
-#             --json) output_option "$@"; json=$2; shift ;;
-#             *) common_option "$1" ;;            # answers --help, refuses what is unknown
-#         esac
-#         shift
-#     done
-#     colock_bootstrap
-#     colock_build release like_counter
 #
-# It sets -euo pipefail, and colock_root (the repository). It does not change the current folder.
+# Then it defines usage(), which prints its help. It reads its options in a loop, and passes an unknown option
+# to common_option, which prints the help or refuses the option. See test/run.sh for an example. After that,
+# it calls colock_bootstrap, and colock_build with a preset and targets.
+#
+# This file sets -euo pipefail, and colock_root to the repository. It does not change the current folder.
 
 set -euo pipefail
 
-# These come before the first child process, so a script finds this file without `dirname`. While bash waits for a child, it
-# may drop a signal that has no trap. A Ctrl-C during a command substitution may end the script by the status of that, and the trap
-# of INT may run inside the trap of EXIT. So each of them does the same.
+# The traps come before the first child process. For this reason, a script finds this file without `dirname`.
+# While bash waits for a child, it may drop a signal that has no trap. A Ctrl-C during a command substitution
+# may end the script through the status of that substitution. The trap of INT may also run inside the trap of
+# EXIT. Therefore all traps do the same.
 colock_end() {   # STATUS
     trap '' INT TERM
     trap - EXIT
@@ -36,12 +29,12 @@ trap 'colock_end 143' TERM
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 colock_script=${0##*/}
 
-# --- Words ------------------------------------------------------------------------------------------------------------
+# --- Words --------------------------------------------------------------------------------------------------
 
 say() { printf '== %s\n' "$*"; }
 die() { printf '%s: %s\n' "$colock_script" "$*" >&2; exit 1; }
 
-# Wrong use: exit code 2.
+# Reports wrong use. The exit code is 2.
 refuse() { printf '%s: %s (see --help)\n' "$colock_script" "$*" >&2; exit 2; }
 
 common_option() {
@@ -52,12 +45,13 @@ common_option() {
     esac
 }
 
-# option_value "$@" at an option that needs a value: refuses when none follows.
+# option_value "$@": refuses an option that has no value.
 option_value() {
     if (($# < 2)) || [[ -z $2 ]]; then refuse "$1 needs a value"; fi
 }
 
-# output_option "$@" at an option that names a file for results: refuses now what could not be written after the work.
+# output_option "$@": checks an option that names a file for results. A file that cannot be written is refused
+# before the work, not after it.
 output_option() {
     option_value "$@"
     local is_new=false
@@ -66,15 +60,15 @@ output_option() {
     if $is_new; then rm -f "$2"; fi
 }
 
-# --- Bootstrap and build ----------------------------------------------------------------------------------------------
+# --- Bootstrap and build ------------------------------------------------------------------------------------
 
-# colock_bootstrap [OPTION...]: of cmake/bootstrap.sh.
+# colock_bootstrap [OPTION...]: runs cmake/bootstrap.sh with these options.
 colock_bootstrap() {
     "$colock_root/cmake/bootstrap.sh" "$@" || exit $?
 }
 
-# colock_forget_other_folder PRESET: a clone that was moved or copied brings a build folder that names its old place.
-# CMake refuses to use that.
+# colock_forget_other_folder PRESET: removes a CMake cache that names another place, because CMake refuses to
+# use it. A clone that was moved or copied has such a cache.
 colock_forget_other_folder() {
     local cache=$colock_root/build/$1/CMakeCache.txt home
     [[ -e $cache ]] || return 0
@@ -85,7 +79,7 @@ colock_forget_other_folder() {
     fi
 }
 
-# colock_build PRESET [TARGET...]: configures and builds build/PRESET; without targets, everything.
+# colock_build PRESET [TARGET...]: configures and builds build/PRESET. Without targets, it builds everything.
 colock_build() {
     local preset=$1 log
     shift
@@ -102,21 +96,23 @@ colock_build() {
     (cd "$colock_root" && cmake --build --preset "$preset" ${1:+--target "$@"}) || die "the build of $preset failed"
 }
 
-# --- What was started ends with the script ----------------------------------------------------------------------------
-# Also after an error, Ctrl-C or SIGTERM. Only by the ids of processes that the script itself has started.
+# --- Clean-up at the end ------------------------------------------------------------------------------------
+# The script's processes end with it, also after an error, Ctrl-C or SIGTERM. Only the ids of processes that
+# the script itself has started are used.
 
 colock_started=()     # "PID birth" of processes, in the order of starting
 colock_temporary=()   # folders
 
-# stop_at_exit PID: this script started it.
+# stop_at_exit PID: registers a process that this script has started.
 stop_at_exit() {
     local REPLY
     birth_of "$1"
     colock_started+=("$1 $REPLY")
 }
 
-# Stores in REPLY when a process was started. The system may give the id of our process to another one, which has started later. On
-# Linux this starts no process, because bash 5.2 may lose a Ctrl-C during a command substitution.
+# birth_of PID: stores in REPLY when a process was started. The system may give the id of an ended
+# process to a later one. On Linux this starts no process, because bash 5.2 may lose a Ctrl-C during a
+# command substitution.
 birth_of() {
     local fields
     REPLY=
@@ -128,7 +124,8 @@ birth_of() {
     fi
 }
 
-# temporary_folder NAME: makes a folder that goes away with the script, and stores its path in the variable NAME.
+# temporary_folder NAME: makes a folder and stores its path in the variable NAME. The folder is removed when
+# the script ends.
 temporary_folder() {
     local -n colock_folder=$1
     colock_folder=$(mktemp -u "${TMPDIR:-/tmp}/colock.XXXXXX")
@@ -136,8 +133,8 @@ temporary_folder() {
     mkdir -m 700 "$colock_folder" || die "cannot make the folder $colock_folder"
 }
 
-# stop PID...: asks them to end, wakes those that were stopped, and kills what is still there after five seconds.
-# Only processes known to stop_at_exit; others are left alone.
+# stop PID...: ends processes by SIGTERM, and wakes stopped ones. Kills a process that still exists after five
+# seconds. Only processes registered by stop_at_exit are ended.
 stop() {
     local pid deadline=$((SECONDS + 5)) ours=()
     for pid in "$@"; do
@@ -154,7 +151,7 @@ stop() {
     done
 }
 
-# Started by this script, and still there.
+# is_ours PID: whether this script has started the process, and it still exists.
 is_ours() {
     local entry REPLY
     kill -0 "$1" 2>/dev/null || return 1
@@ -165,8 +162,8 @@ is_ours() {
     return 1
 }
 
-# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end. Do not redirect its stderr, because the
-# trap of INT writes its message there.
+# run_interruptible COMMAND...: runs the command. Ctrl-C and SIGTERM need not wait for its end. Do not
+# redirect its stderr, because the trap of INT writes its message there.
 run_interruptible() {
     local pid status=0
     "$@" &
@@ -176,8 +173,8 @@ run_interruptible() {
     return "$status"
 }
 
-# run_with_servers COMMAND...: the same for one that starts servers. Their folders are inside one of ours, so that none
-# stays behind after Ctrl-C.
+# run_with_servers COMMAND...: does the same for a command that starts servers. Their folders are inside a
+# temporary folder, so none stays behind after Ctrl-C.
 run_with_servers() {
     local servers=
     temporary_folder servers
@@ -186,7 +183,7 @@ run_with_servers() {
 
 colock_cleanup() {
     local folder
-    if declare -F before_cleanup >/dev/null; then before_cleanup || true; fi   # a script's own last words
+    if declare -F before_cleanup >/dev/null; then before_cleanup || true; fi   # The script's own clean-up.
     stop "${colock_started[@]%% *}"
     for folder in "${colock_temporary[@]}"; do rm -rf "$folder"; done
 }

@@ -1,37 +1,49 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [LAYERS layer...]
-#             [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...]
+#             [LAYERS layer...] [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
-# One Boost.Test executable, registered with ctest under its own name. It may include the layers' headers ("core/...")
-# besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
-# that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
+# Defines one Boost.Test executable, registered with ctest under its own name. It may include the layers'
+# headers ("core/...") and the public ones. A main function is linked to it, so its sources include
+# <boost/test/unit_test.hpp>. A test with a main of its own includes <boost/test/included/unit_test.hpp> in
+# one of its sources.
 #
 # LAYERS: the executable links only these folders of src. It cannot include the public headers.
 #
-# Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
-# (consumers), `interop` (other libraries), `chaos` (random faults), `versions` (servers of other versions than the
-# system's), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it; integration
-# tests run so, too, but those which mostly wait for time to pass: WAITS. Of these four run at a time (the presets' "jobs"),
-# on two processors; a test that keeps a processor busy, as a unit test does, counts as two (PROCESSORS).
+# LABELS:
+# - `unit`: tests without servers.
+# - `integration`: tests that need servers.
+# - `conformance`: the same votes from every kind of instance.
+# - `package`: consumers of the installed library.
+# - `interop`: other libraries.
+# - `chaos`: random faults.
+# - `versions`: servers of other versions than the system's.
+# - `long`: tests that take more than a minute.
 #
-# Faults: what can go wrong with a lock has a number, and a case that shows it carries the number, as *label("fault-25")
-# behind its name. All cases of one number are a ctest test of their own, NAME.fault-25 with the labels `faults` and
-# `fault-25`, and the test NAME runs the cases without a number. So `ctest -L fault-25` runs what shows fault 25, and no case
-# runs twice. A case has one number. Tests of one executable that may run beside others (WAITS) do not run beside each other.
+# SERIAL: the test measures time, so nothing runs in parallel with it. Integration tests are serial too,
+# except with WAITS. WAITS: the test mostly waits for time to pass. On two processors, four such tests run at
+# a time, according to the presets' "jobs". A test that keeps a processor busy, as a unit test does, counts as
+# two (PROCESSORS).
 #
-# SERVERS_TOO: also as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server, if there
-# are a Valkey >= 9 and a Redis >= 8; REDIS8_TOO: of these, only the latter; VALKEY_ONLY: on Valkey and nowhere else. The
-# sanitizers leave out Redis 8, to save time.
+# Faults: everything that can go wrong with a lock has a number. A case that shows a fault carries the number
+# behind its name, as *label("fault-25"). All cases of one number are a separate ctest test, NAME.fault-25,
+# with the labels `faults` and `fault-25`. The test NAME runs the cases without a number. So `ctest -L
+# fault-25` runs all cases of fault 25, and no case runs twice. A case has one number. With WAITS, the tests
+# of one executable do not run in parallel with each other.
 #
-# TIMEOUT: in seconds, 60 by default. It only ends a test that hangs. So it is at least five times what the test takes alone on a
-# quick machine.
-# In builds for coverage and for sanitizers it is four times as long.
+# SERVERS_TOO: the test also runs as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server.
+# This needs a Valkey >= 9 and a Redis >= 8. REDIS8_TOO: it also runs as NAME_on_redis8. VALKEY_ONLY: it runs
+# only as NAME_on_valkey. The sanitizers leave out Redis 8, to save time.
 #
-# Measured with g++ 12, and not done:
-# - One precompiled header for all integration tests (Boost.Test, Asio, colock). Of the 4 to 9 s of processor time that a source
-#   takes, it saves 0.6 to 1.8 s. It takes 5.5 s itself, and 168 MB. For 80 sources that is 45 s of a build of 14 minutes on two
-#   processors. But ccache could no longer share the tests between clones, because the header differs in each.
+# TIMEOUT: in seconds, 60 by default. It only ends a test that hangs. So it is at least five times
+# the duration of the test alone on a quick machine. In builds for coverage and for sanitizers it is
+# four times as long.
+#
+# These alternatives were measured with g++ 12 and rejected:
+# - One precompiled header for all integration tests (Boost.Test, Asio, colock). A source takes 4 to 9 s of
+#   processor time, of which it saves 0.6 to 1.8 s. It takes 5.5 s itself, and 168 MB. For 80 sources that is
+#   45 s of a build of 14 minutes on two processors. But ccache could no longer share the tests between
+#   clones, because the header differs in each.
 # - Unity builds. The sources use the same names in their anonymous namespaces, in src/core too.
-# - Fewer, larger programs. To link one takes 0.5 s.
+# - Fewer, larger programs. Linking one takes 0.5 s.
 
 include_guard(GLOBAL)
 
@@ -43,20 +55,20 @@ file(
 add_library(colock_test_main OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/test_main.cpp")
 target_compile_features(colock_test_main PUBLIC cxx_std_20)
 target_link_libraries(colock_test_main PUBLIC Boost::headers)
-target_compile_options(colock_test_main PRIVATE -O0)  # optimizing it takes longer than all that it does
+target_compile_options(colock_test_main PRIVATE -O0)  # Optimizing it takes longer than all its work.
 
 set(COLOCK_TIMEOUT_FACTOR 1)
 if(COLOCK_SANITIZED OR COLOCK_COVERAGE)
     set(COLOCK_TIMEOUT_FACTOR 4)
 endif()
 
-# For building one kind without the others: unit_tests, integration_tests, conformance_tests.
+# Targets that build one kind of test: unit_tests, integration_tests, conformance_tests.
 foreach(label IN ITEMS unit integration conformance)
     add_custom_target(${label}_tests)
 endforeach()
 
-# colock_find_server(RESULT PROGRAM OLDEST_MAJOR TITLE folder...): the program in one of these folders, or empty. find_program's
-# own options may follow the folders.
+# colock_find_server(RESULT PROGRAM OLDEST_MAJOR TITLE folder...): sets RESULT to the program in one of these
+# folders, or to an empty text. Options of find_program may follow the folders.
 function(colock_find_server result program oldest title)
     find_program(candidate ${program} HINTS ${ARGN} NO_CACHE)
     set(${result} "" PARENT_SCOPE)
@@ -70,14 +82,15 @@ function(colock_find_server result program oldest title)
     message(STATUS "No ${title} (cmake/bootstrap.sh --servers): the tests on it are left out")
 endfunction()
 
-# The Valkey that cmake/bootstrap.sh has unpacked, or the system's; and the Redis 8 that it has unpacked: the system's is
-# what all other tests run on.
+# The Valkey that cmake/bootstrap.sh has unpacked, or the system's. Of Redis 8, only the unpacked server is
+# used, because all other tests run on the system's.
 colock_find_server(COLOCK_VALKEY_SERVER valkey-server 9 "Valkey >= 9" "${PROJECT_SOURCE_DIR}/build/valkey")
 colock_find_server(
     COLOCK_REDIS8_SERVER redis-server 8 "Redis >= 8 besides the system's" "${PROJECT_SOURCE_DIR}/build/redis8" NO_DEFAULT_PATH
 )
 
-# What every executable of ours that looks inside the library needs: tests, their support library, benchmarks.
+# colock_use_internals(TARGET): for executables that use the library's internals: tests, their support
+# library and benchmarks.
 function(colock_use_internals target)
     target_include_directories(
         ${target}
@@ -90,17 +103,18 @@ function(colock_use_internals target)
     colock_warnings(${target})
 endfunction()
 
-# To optimize tests, and what they share when it is instrumented, takes longer than to run them as they are. A quarter of
-# the rest would be for the texts of what they will never report: undefined behaviour in a test's own code only ends it.
-# The library is not compiled so.
+# For sanitizers, tests and their shared code are not optimized, because that takes longer than it saves. A
+# quarter of the remaining time would be for the texts of reports that never come. Undefined behaviour in a
+# test's own code therefore only ends the test. The library is not compiled like this.
 function(colock_unoptimized_if_sanitized target)
     if(COLOCK_SANITIZED)
         target_compile_options(${target} PRIVATE -O0 -fsanitize-undefined-trap-on-error)
     endif()
 endfunction()
 
-# colock_path_of(PROGRAM TARGET...): the targets have `extern const char* const path_of_PROGRAM` (namespace colock::test).
-# It is compiled by itself, for a definition with a path in it would keep the sources out of another clone's ccache.
+# colock_path_of(PROGRAM TARGET...): gives the targets `extern const char* const path_of_PROGRAM` in the
+# namespace colock::test. It is compiled separately. A definition with a path in it would keep the sources out
+# of another clone's ccache.
 function(colock_path_of program)
     set(name path_of_${program})
     if(NOT TARGET ${name})
@@ -157,7 +171,7 @@ function(colock_test name)
 
     set(own_main FALSE)
     set(faults)
-    set(others FALSE)  # whether there are cases that show no fault
+    set(others FALSE)  # Whether there are cases without a number.
     foreach(source IN LISTS arg_SOURCES)
         cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE file)
         if(EXISTS "${file}")
@@ -172,7 +186,7 @@ function(colock_test name)
                 list(APPEND faults ${labels})
             endif()
             set(cases)
-            if(NOT text MATCHES "_TEST_SUITE\\([^\n]*fault-[0-9][0-9]")  # else all cases have that number
+            if(NOT text MATCHES "_TEST_SUITE\\([^\n]*fault-[0-9][0-9]")  # Otherwise all cases have it.
                 string(REGEX MATCHALL "_TEST_CASE[A-Z_]*\\([^{;]*{" cases "${text}")
             endif()
             foreach(case IN LISTS cases)

@@ -1,4 +1,5 @@
-# colock_warnings(target): our own warnings, all of them errors, PRIVATE, so that none reaches a consumer.
+# colock_warnings(target): enables the warnings of colock, all as errors. They are PRIVATE, so that none
+# reaches a consumer.
 
 include_guard(GLOBAL)
 
@@ -12,12 +13,13 @@ function(colock_warnings target)
             # False alarms on std::string at -O2 and above (GCC bug 105651).
             target_compile_options(${target} PRIVATE -Wno-restrict)
         endif()
-        # Asio's fences, seen through templates: ThreadSanitizer does not model them, and says so.
+        # ThreadSanitizer does not model the fences in Asio's templates, and GCC warns about each of them.
         target_compile_options(${target} PRIVATE -Wno-tsan)
         if(COLOCK_SANITIZED)
-            # GCC documents these as unreliable together with -fsanitize.
+            # GCC documents this warning as unreliable together with -fsanitize.
             target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
-            # At -O1 it inlines one end only of how Asio allocates the frames of coroutines.
+            # At -O1, GCC inlines either the allocation or the deallocation of Asio's coroutine
+            # frames, but not both.
             target_compile_options(${target} PRIVATE -Wno-mismatched-new-delete)
         endif()
     endif()

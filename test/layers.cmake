@@ -1,11 +1,13 @@
-# The layers of src: an include only points down, and time and random numbers come from the environment.
+# Checks the layers of src. An include only points down, and time and random numbers come from
+# the environment.
 #
-#   cmake -DROOT=<repository> -P layers.cmake                  checks the sources
-#   cmake -DSELF_TEST_IN=<empty folder> -P layers.cmake        checks that each kind of fault is found
+# - cmake -DROOT=<repository> -P layers.cmake             Checks the sources.
+# - cmake -DSELF_TEST_IN=<empty folder> -P layers.cmake   Checks that each kind of fault is found.
 
 cmake_minimum_required(VERSION 3.25)
 
-# What each layer may include, as a regular expression over the text between and with the delimiters.
+# The includes that are allowed in each layer. Each regular expression matches the included name
+# with its delimiters.
 set(standard "<[a-z_0-9]+>")
 set(foreign "<(boost/(asio|container_hash|system|intrusive|unordered|version)|openssl|sys|netinet|arpa)[/.][^>]+>|<[a-z_0-9]+[.]h>")
 set(layer_core "^(\"core/.+\"|${standard})$")
@@ -17,18 +19,19 @@ set(layer_runtime "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|<
 set(layer_asio_host "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(layer_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
-# What each layer must not name, not even in a forward declaration: the namespaces of the layers above it.
+# The namespaces of the layers above each layer. The layer must not name them, not even in a
+# forward declaration.
 set(above_core "(platform|kinds|instance|runtime|resp)")
 set(above_platform "(resp|kinds|instance|runtime)")
 set(above_resp "(core|platform|kinds|instance|runtime)")
 set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
-# What only src/kinds names: the lock kinds, and their scripts.
+# The lock kinds and their scripts. Only src/kinds may name them.
 set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|once|fifo|fenced_fifo)([^a-z_]|$)")
 
-# Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
-# here, each includes only those that it is made of.
+# Each kind has a folder. No file above these folders includes one of them, so a kind is added without a
+# change there. Each existing kind includes only the kinds that it is made of.
 set(folder_of_kind "[a-z_]+")
 set(kinds_below_exclusive "none")
 set(kinds_below_queue "none")
@@ -40,8 +43,9 @@ set(kinds_below_shared "exclusive|fenced")
 set(kinds_below_versioned "none")
 set(kinds_below_once "none")
 
-# In the runtime, what a file must not know, the first that matches its name. The mediator of a key knows its operations, leases
-# and ticket. These do not know each other, except that an operation makes its leases.
+# The runtime headers that a file must not include. The first entry that matches the file's name applies. The
+# mediator of a key includes its operations, leases and ticket. They do not include each other, except that an
+# operation makes its leases.
 set(runtime_parts
     "asio_host=/none/"
     "engine=asio_host"
@@ -59,16 +63,18 @@ set(runtime_parts
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )
 
-# What only the environment may ask for.
+# Clocks and random numbers, which only the environment may ask for.
 set(clocks_and_dice "clock::now|clock_gettime|system_clock|high_resolution_clock|random_device|mt19937")
 
-# The destructors of static objects may still use locks, and then a `thread_local` that has a destructor is gone.
+# The destructors of static objects may still use locks. A `thread_local` that has a destructor
+# is gone by then.
 set(lasting_thread_local "thread_local (bool|char|int|[a-z_:]+[*]) ")
 
-# What reads the variables of the environment, where another thread may be changing them.
+# Functions that read the variables of the environment. Another thread may change these at the same time.
 set(environment "getenv\\(|set_default_verify_paths\\(")
 
-# find_lines(file what regex [EXCEPT regex]): adds a line to `all` for each line of the file that matches. It begins with `name`.
+# find_lines(file what regex [EXCEPT regex]): adds an entry to `all` for each line of the file that matches.
+# The entry begins with `name`.
 function(find_lines file what regex)
     cmake_parse_arguments(PARSE_ARGV 3 arg "" "EXCEPT" "")
     file(STRINGS "${file}" lines REGEX "${regex}")
@@ -80,7 +86,8 @@ function(find_lines file what regex)
     set(all "${all}" PARENT_SCOPE)
 endfunction()
 
-# Sets `found` to a line for each include that points up, and each clock that is read, under `root`.
+# find_faults(root): sets `found` to an entry for each fault under `root`. Such faults are an include that
+# points up, and a clock that is read.
 function(find_faults root)
     set(all "")
     foreach(layer IN ITEMS core platform resp kinds instance runtime public)
@@ -155,7 +162,7 @@ function(find_faults root)
     set(found "${all}" PARENT_SCOPE)
 endfunction()
 
-# expect_text(file text wrong|right): a tree with nothing but this file.
+# expect_text(file text wrong|right): checks a tree that contains only this file.
 function(expect_text file text verdict)
     file(REMOVE_RECURSE "${SELF_TEST_IN}")
     file(WRITE "${SELF_TEST_IN}/${file}" "#pragma once\n${text}\n")
@@ -165,7 +172,7 @@ function(expect_text file text verdict)
     endif()
 endfunction()
 
-# expect(file include wrong|right): the same with nothing but this include.
+# expect(file include wrong|right): checks a tree with one file that contains only this include.
 function(expect file include verdict)
     expect_text("${file}" "#include ${include}  // a comment" ${verdict})
 endfunction()

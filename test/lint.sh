@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the layout of all C++ sources (clang-format), the comments of the API (Doxygen) and the library's code (clang-tidy).
+# Checks the layout of all C++ sources, the comments of the API, and the library's code. The tools are
+# clang-format, Doxygen and clang-tidy.
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
@@ -27,11 +28,13 @@ format_sources() {
     clang-format "$@" "${sources[@]}" || die "run test/lint.sh --fix"
 }
 
-# What clang-tidy found good is remembered in the user's cache folder, under a hash of all that it depends on: clang-tidy
-# itself, its options, the command, and what each file has in it that the source includes.
+# The user's cache folder stores which sources have passed clang-tidy, under a hash of everything that this
+# depends on. This is clang-tidy itself, its options, the command, and the content of all files that the
+# source includes.
 verdicts=${XDG_CACHE_HOME:-$HOME/.cache}/colock/tidy
 
-# hash_of COMMAND: for the file that the compiler's command names last. Nothing if the command does not work.
+# hash_of COMMAND: prints the hash for the file that the compiler's command names last. Prints nothing if the
+# command does not work.
 hash_of() {
     local dependencies
     dependencies=$(cd build/release && eval "$1 -M -MT x" | tr -d '\\\n' | sed 's/^x://') || return 0
@@ -61,7 +64,7 @@ tidy_one() {
     fi
 }
 
-# Pairs of a file and the command that compiles it, without where the object goes.
+# print_commands FILE...: prints pairs of a file and the command that compiles it, without -o and -c.
 print_commands() {
     python3 -c '
 import json, os, shlex, sys

@@ -43,7 +43,7 @@ flaky_file=${COLOCK_FLAKY:-$colock_root/build/flaky.txt}
 work=
 temporary_folder work
 
-# Copies ctest's output, except the summary at its end.
+# Copies ctest's output, except for the summary at its end.
 hold_back_summary() {
     local line is_summary=false
     : >"$work/summary"
@@ -75,7 +75,7 @@ flaky_names() {
     if [[ -e $flaky_file ]]; then sed -n 's/^FLAKY //p' "$flaky_file"; fi
 }
 
-# output_of NAME: what the test printed in ctest's last run.
+# output_of NAME: prints the output of a test in ctest's last run.
 output_of() {
     NAME=$1 awk '
         !inside && /^[0-9]+\/[0-9]+ Testing: / { inside = substr($0, index($0, ": ") + 2) == ENVIRON["NAME"] }
@@ -94,7 +94,7 @@ passes_alone() {
     return "$status"
 }
 
-# print_summary FLAKY...: ctest's summary, in which these tests have passed.
+# print_summary FLAKY...: prints ctest's summary as if these tests had passed.
 print_summary() {
     local line failed total is_list=false
     while IFS= read -r line; do
@@ -124,7 +124,7 @@ report_near_timeout() {
     fi
 }
 
-# Before the run, because ctest overwrites its log here too.
+# This comes before the run, because ctest overwrites its log here too.
 ctest --test-dir "$folder" --show-only=json-v1 >"$work/tests.json"
 integration=$(ctest --test-dir "$folder" --show-only --label-regex '^integration$' --label-exclude '^chaos$' | sed -n 's/^ *Test *#[0-9]*: //p')
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests repeat_failed.sh with small ctest projects. A ctest test. It is not meant to be run by hand.
+# Tests repeat_failed.sh with small ctest projects. ctest runs it. It is not meant to be run by hand.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,13 +15,14 @@ new_project() {
     mkdir -p "$work/tests" "$work/runs"
 }
 
-# A project for which no flaky test is known.
+# Starts a project for which no flaky test is known.
 new_run() {
     rm -rf "$work/build"
     new_project
 }
 
-# add_test NAME LABEL COMMAND [TIMEOUT]: bash runs the command, with the number of this run in $run.
+# add_test NAME LABEL COMMAND [TIMEOUT]: adds a test. bash runs the command, with the number of
+# this run in $run.
 add_test() {
     printf 'add_test("%s" bash "-c" [==[\n%s\n]==])\nset_tests_properties("%s" PROPERTIES LABELS "%s" TIMEOUT %s)\n' \
         "$1" "printf 'x' >>'$work/runs/$1'; run=\$(wc -c <'$work/runs/$1'); $3" "$1" "$2" "${4:-60}" >>"$work/tests/CTestTestfile.cmake"
@@ -30,7 +31,8 @@ add_test() {
 # shellcheck disable=SC2016  # the variable is for the tests' shell
 readonly once='echo "run $run of a test that fails once"; ((run > 1))'
 
-# expect_run STATUS SUMMARY: runs the project, and compares the exit code (0, or any other) and ctest's last count.
+# expect_run STATUS SUMMARY: runs the project. Compares the exit code (0, or any other) and
+# ctest's last count.
 expect_run() {
     local status=0
     output=$("$root/test/repeat_failed.sh" "$work/tests" --test-dir "$work/tests" --output-on-failure 2>&1) || status=$?
@@ -41,7 +43,7 @@ expect_run() {
 # expect_runs NAME COUNT
 expect_runs() { (($(wc -c <"$work/runs/$1") == $2)) || fail "$1 did not run $2 times"; }
 
-# expect_flaky NAME...: the file has these and no others.
+# expect_flaky NAME...: checks that the file has these names and no others.
 expect_flaky() {
     [[ $(sed -n 's/^FLAKY //p' "$COLOCK_FLAKY" 2>/dev/null | paste -sd ' ') == "$*" ]] || fail "flaky are not exactly: $*"
 }
@@ -81,7 +83,7 @@ for name in one two three; do add_test "$name" integration "$once"; done
 add_test passes integration true
 expect_run 1 "25% tests passed, 3 tests failed out of 4"
 
-# The repetition of a test fails: this test, and not the flaky one, fails the run.
+# If the repetition of a test fails, this test fails the run. The flaky test does not.
 new_run
 add_test flaky integration "$once"
 add_test always_fails integration 'echo "what went wrong"; false'
@@ -98,7 +100,7 @@ expect_run 1 "0% tests passed, 1 tests failed out of 1"
 expect_runs unit_test 1
 expect_flaky
 
-# Random faults that do no harm the second time did it the first time.
+# A test with random faults is not repeated. If the second run passes, the first one still found a defect.
 new_run
 add_test chaos_test "integration;chaos" "$once"
 expect_run 1 "0% tests passed, 1 tests failed out of 1"
@@ -118,13 +120,14 @@ expect_run 1 "0% tests passed, 1 tests failed out of 1"
 expect_flaky
 [[ $output != *"repeating"* ]] || fail "a test without a program was repeated"
 
-# Nothing fails: the output is ctest's.
+# If nothing fails, the output is that of ctest.
 new_run
 add_test passes unit true
 expect_run 0 "100% tests passed, 0 tests failed out of 1"
 [[ $output != *"near their timeout"* ]] || fail "a test far from its timeout was listed"
 
-# A test that takes more than half of its timeout is listed, whether it passes or fails, and does not fail the run.
+# A test that takes more than half of its timeout is listed, whether it passes or fails. It does
+# not fail the run.
 export COLOCK_NEAR_TIMEOUT=$work/near_timeout.txt
 new_run
 add_test is_quick unit true

@@ -42,7 +42,8 @@ run_tests() {
     (cd "$colock_root" && test/repeat_failed.sh "build/$preset" --preset "$preset" "$@") | with_summaries "$colock_root/build/$preset/test/simulation"
 }
 
-# with_summaries FOLDER: passes on what ctest prints, and below a test that has left a summary there, that too.
+# with_summaries FOLDER: copies the output of ctest. If a test has left a summary in the folder, prints
+# it below the test.
 with_summaries() {
     local line
     while IFS= read -r line; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# script_test.sh WHAT: what the user-facing scripts say at once when something is wrong. A ctest test; not meant to be
-# run by hand.
+# script_test.sh WHAT: checks the immediate messages of the user-facing scripts when something is wrong. ctest
+# runs it. It is not meant to be run by hand.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { printf 'script_test.sh: %s\n' "$*" >&2; exit 1; }
 
-# expect STATUS TEXT COMMAND...: that the command ends so, and says so.
+# expect STATUS TEXT COMMAND...: checks the exit code of the command, and that its output has this text.
 expect() {
     local expected=$1 text=$2 status=0 output
     shift 2
@@ -19,7 +19,8 @@ expect() {
     [[ $output == *"$text"* ]] || fail "$*: it does not say \"$text\", but: $output"
 }
 
-# A file for results that cannot be written is refused before the work; a file that could be is not left behind empty.
+# A file for results that cannot be written is refused before the work. A file that can be written is not
+# left behind empty.
 json() {
     local script option
     for script in test/simulation/run.sh test/benchmark/run.sh test/interop/run.sh test/integration/chaos.sh \
@@ -33,7 +34,7 @@ json() {
     done
 }
 
-# A build folder of a clone that was moved is not used any more.
+# The build folder of a clone that was moved is not used any more.
 moved() {
     mkdir -p "$work/cmake" "$work/build/release/CMakeFiles"
     cp "$root/cmake/script.sh" "$work/cmake"
@@ -47,7 +48,8 @@ moved() {
     [[ ! -e $work/build/release/CMakeCache.txt ]] || fail "the other folder's cache was kept"
 }
 
-# Ctrl-C at any moment, the first ones included, is answered by one line. The terminal sends SIGINT to the whole group.
+# Ctrl-C at any moment, including the first ones, is answered by one line. The terminal sends SIGINT to
+# the whole group.
 interrupted() {
     local programs=$1 delay
     for delay in 0.05 0.1 0.15 0.2 0.3 0.5 0.7 1; do

@@ -38,8 +38,8 @@ temporary_folder work
 
 sleep_ms() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
-# status_of PID FIELD: stores the first word of a field of /proc/PID/status in the variable value. It is empty if the
-# process has ended.
+# status_of PID FIELD: stores the first word of a field of /proc/PID/status in the variable `value`. It is
+# empty if the process has ended.
 status_of() {
     local field rest
     value=
@@ -48,21 +48,21 @@ status_of() {
     } 2>/dev/null || true
 }
 
-# is_test PID: it is a child of the command.
+# is_test PID: whether the process is a child of the command.
 is_test() {
     local value
     status_of "$1" PPid
     [[ $value == "$command" ]]
 }
 
-# is_in PID STATES: its state is one of these letters.
+# is_in PID STATES: whether the state of the process is one of these letters.
 is_in() {
     local value
     status_of "$1" State
     [[ -n $value && $2 == *"$value"* ]]
 }
 
-# Whether SIGSTOP (19) waits for the process.
+# has_pending_stop PID: whether SIGSTOP (19) is pending for the process.
 has_pending_stop() {
     local value
     status_of "$1" ShdPnd
@@ -71,7 +71,7 @@ has_pending_stop() {
 
 stopped=   # the process that the current harasser has stopped
 
-# Unless the test has sent SIGSTOP to the stopped process.
+# Wakes the stopped process, unless the test itself has sent SIGSTOP to it.
 wake() {
     if [[ -n $stopped ]] && ! { is_in "$stopped" T && has_pending_stop "$stopped"; }; then
         kill -CONT "$stopped" 2>/dev/null || true
@@ -79,7 +79,7 @@ wake() {
     stopped=
 }
 
-# stop_for PID MS
+# stop_for PID MS: stops the process for this time.
 stop_for() {
     is_in "$1" RSD || return 0   # it has ended, or the test has stopped it
     stopped=$1
@@ -90,7 +90,7 @@ stop_for() {
     wake
 }
 
-# harass TEST: until the test ends.
+# harass TEST: stops the test or one of its children at random times, until the test ends.
 harass() {
     local test=$1 children gap
     trap wake EXIT
@@ -108,7 +108,7 @@ harass() {
 
 declare -A harassers=()   # test -> harasser
 
-# If this script is interrupted, the tests are too.
+# If this script is interrupted, the tests are ended too.
 # shellcheck disable=SC2317  # script.sh calls it
 before_cleanup() {
     local test
@@ -131,7 +131,7 @@ while kill -0 "$command" 2>/dev/null; do
         fi
     done
     for test in "${!harassers[@]}"; do
-        if [[ $running != *" $test "* ]]; then unset "harassers[$test]"; fi   # its harasser ends by itself
+        if [[ $running != *" $test "* ]]; then unset "harassers[$test]"; fi   # Its harasser ends too.
     done
     sleep_ms 200
 done

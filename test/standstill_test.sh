@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests standstill.sh with a command, its test and the test's two servers, which do nothing. A ctest test. It is not meant to
-# be run by hand.
+# Tests standstill.sh with a command, its test and the test's two servers, which do nothing. ctest runs it. It
+# is not meant to be run by hand.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,13 +26,13 @@ wait_until() {
     done
 }
 
-# The letter of a process's state, T if it is stopped. Nothing if it has ended.
+# Prints the letter of a process's state, T if it is stopped. Prints nothing if the process has ended.
 state() { awk '$1 == "State:" { print $2 }' "/proc/$1/status" 2>/dev/null || true; }
 is_stopped() { [[ $(state "$1") == T ]]; }
 runs() { [[ $(state "$1") == [RSD] ]]; }
 is_no_longer_stopped() { ! is_stopped "$1"; }
 
-# expect_stop PID: the process is stopped, and goes on.
+# expect_stop PID: checks that the process is stopped, and continues.
 expect_stop() {
     wait_until is_stopped "$1"
     wait_until runs "$1"
@@ -58,17 +58,18 @@ start() {
 output=$("$root/test/standstill.sh" sleep 0.5) || fail "a command without a test fails"
 [[ $output == *" 0 stops,"* ]] || fail "not 0 stops: $output"
 
-# The test and its servers are stopped, and go on.
+# The test and its servers are stopped, and continue.
 start
 for process in "$test" "${servers[@]}"; do expect_stop "$process"; done
 
-# What the test has stopped stays so.
+# A process that the test has stopped stays stopped.
 kill -STOP "${servers[0]}"
 expect_stop "${servers[1]}"
 expect_stop "$test"
 is_stopped "${servers[0]}" || fail "a server that the test had stopped goes on"
 
-# Also if it was already stopped then. At the very end of a stop this is not noticed, so it has three tries.
+# This also holds if the process was already stopped then. At the very end of a stop this is not detected, so
+# the check has three tries.
 for ((i = 1;; ++i)); do
     wait_until is_stopped "${servers[1]}"
     kill -STOP "${servers[1]}"
@@ -78,7 +79,7 @@ for ((i = 1;; ++i)); do
 done
 kill -CONT "${servers[@]}"
 
-# The exit code is the command's.
+# The exit code is that of the command.
 kill "${servers[@]}"
 status=0
 wait "$standstill" || status=$?
@@ -86,7 +87,7 @@ standstill=
 ((status == 3)) || fail "exit code $status, not 3: $(<"$work/output")"
 grep -qx '== standstill: seed 1' "$work/output" || fail "it does not print its seed: $(<"$work/output")"
 
-# After an interruption nothing is stopped.
+# After an interruption no process stays stopped.
 for process in test server; do
     start
     pid=$test

@@ -50,8 +50,8 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
         status_ = status::ended;
         return {};
     }
-    // The deadline has ended it before any instance denied: so the attempt before it says more.
-    // An adoption may also find no quorum because some deny and others fail.
+    // The deadline ended the attempt before any instance denied. The outcome of the attempt before it says
+    // more. An adoption may also find no quorum because some instances deny and others fail.
     const bool is_cut_short =
         why == acquire_outcome::no_quorum && !votes.unreachable() && votes.denied() == 0;
     if (is_cut_short) {
@@ -64,8 +64,8 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
             return wait_for_end_of_quarantine(end, votes, now);
         }
     }
-    // A minority may have a record, since a holder has died while it was being written. If the rest of a quorum is ours to give, the
-    // record counts, and not another try.
+    // A minority may have a record because a holder died while it wrote the record. If the grants of this
+    // attempt complete the quorum, the record counts, and no other attempt follows.
     const std::size_t with_record = votes.record().count;
     if (with_record != 0 && votes.granted() + with_record >= quorum_of(settings_.instances)) {
         return fail(acquire_outcome::completed);
@@ -79,7 +79,7 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     note_availability(why);
     if (may_retry_at_once(why, now)) {
         contended_ = true;
-        --attempts_;  // the two count as one
+        --attempts_;  // The two count as one.
         step second = begin_attempt(now);
         second.at_once = true;
         return second;
@@ -104,8 +104,8 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
             status_ = status::parked;
             return on_parked(e, now);
         case kind::remaining:
-            // One that is told that a key is gone already still takes a step aside, or all that were
-            // told would be back at the same moment.
+            // Even if the key is already gone, wait a jittered moment. Otherwise all notified waiters would
+            // retry at the same moment.
             expect_free_at(
                 e.index, is_absent(*e.vote) ? now + step_aside() : run_out(e.vote->remaining, now));
             if (e.will_tell && e.vote->kind == vote_kind::denied) {
@@ -115,8 +115,8 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
             break;
         case kind::changed:
             stop_relying(now);
-            // It may be free. So it may be for others that wait: after a split vote, one of us has
-            // to be the first.
+            // The key may be free for other waiters as well. After a split vote, the jittered moment lets one
+            // of them be the first.
             expect_free_at(e.index, granted_ == 0 ? now : now + step_aside());
             break;
         case kind::poll: {
@@ -137,7 +137,7 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
     return wait_until(backoff_end_);
 }
 
-/// Without looking at the time until the next attempt.
+/// Ignores the time of the next attempt.
 acquire::step acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(*last_outcome_);
@@ -148,9 +148,11 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
     return e.kind == kind::unparked ? back_off(regular_pause(), now) : wait_until(end_of_parking());
 }
 
-/// A quarantine is no outage: it is known when the instances will grant again. So neither `unavailable_timeout` nor the
-/// number of attempts counts it. Attempts go on at their interval, so that the other instances learn that it waits. The
-/// regular ones go on if an instance may grant at any time. An instance may notice the end of its quarantine a moment later.
+/// Waits for the end of the quarantine. A quarantine is not an outage, because its end is known. Neither
+/// `unavailable_timeout` nor the number of attempts therefore counts it. Attempts continue at
+/// `attempt_interval`, which shows the other instances that the client still waits. Regular attempts
+/// continue if an instance may grant at any time. A short pause allows for an instance that detects the end
+/// of its quarantine a moment later.
 acquire::step acquire::wait_for_end_of_quarantine(time_point end, const round& votes,
                                                   time_point now) {
     status_ = status::quarantined;
@@ -164,7 +166,7 @@ acquire::step acquire::wait_for_end_of_quarantine(time_point end, const round& v
     return wait_until(quarantine_end_);
 }
 
-/// Only the end of the quarantine matters, or a quorum of other instances.
+/// Attempts at the end of the quarantine, or when another instance may complete a quorum.
 acquire::step acquire::on_quarantined(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(*last_outcome_);
@@ -193,7 +195,8 @@ bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
     if (contended_ || why != acquire_outcome::contended) {
         return false;
     }
-    // The one attempt of an operation that has passed its deadline before may be in two parts, too.
+    // If the deadline had passed before the only attempt of an operation, this attempt may have two parts as
+    // well.
     const bool has_time = now < settings_.deadline || settings_.deadline <= sent_;
     return (settings_.tries_twice && has_time) || (settings_.announces && may_retry(why, now));
 }
@@ -237,12 +240,12 @@ duration acquire::regular_pause() {
     return settings_.retry.delay(attempts_ + excused_ - 1, next_random(random_));
 }
 
-/// A first backoff, but a short one even for the patient: nothing is in the way any more.
+/// Returns a first backoff, but a short one even if `retry` is long, because nothing is in the way any more.
 duration acquire::step_aside() {
     return short_pause(milliseconds(10));
 }
 
-/// A first backoff, but no longer than this.
+/// Returns a first backoff of at most `longest`.
 duration acquire::short_pause(duration longest) {
     const backoff pause{std::min(settings_.retry.initial, longest), longest};
     return pause.delay(0, next_random(random_));
@@ -250,16 +253,16 @@ duration acquire::short_pause(duration longest) {
 
 void acquire::expect_free_at(std::size_t index, time_point when) {
     free_at_[index] = when;
-    // A waiter that polls hears of a release too late: an attempt at that moment would be in vain, and would take
-    // the place of one that may succeed.
+    // A waiter that polls is notified of a release too late. An attempt at that moment would fail, and would
+    // replace a later attempt that may succeed.
     if (!polling_) {
         backoff_end_ = std::min(backoff_end_, quorum_free_at());
     }
 }
 
-/// If every instance in the way reports changes of its key, the next attempt waits for such a report, or until a key
-/// expires. After an attempt without a quorum the pause stays regular: `unavailable_timeout` is checked only when an
-/// attempt ends.
+/// If every instance in the way reports changes of its key, makes the next attempt wait for such a report, or
+/// until keys expire. After an attempt without a quorum the pause stays regular, because
+/// `unavailable_timeout` is checked only when an attempt ends.
 void acquire::rely_on_being_told(time_point now) {
     telling_.keep(in_the_way_);
     const bool all_tell = last_outcome_ == acquire_outcome::contended && telling_ == in_the_way_;
@@ -272,8 +275,8 @@ void acquire::rely_on_being_told(time_point now) {
         std::min({std::max(backoff_end_, now + pause), quorum_free_at(), next_regular_attempt()});
 }
 
-/// An instance has reported a change. It reports no other until the next attempt asks it to. The other instances may have
-/// freed the lock already.
+/// Ends the wait for a report, because an instance has reported a change. This instance reports no other
+/// change until the next attempt asks it to. The other instances may already have freed the lock.
 void acquire::stop_relying(time_point now) {
     telling_ = {};
     if (std::exchange(relying_, false)) {
@@ -281,12 +284,12 @@ void acquire::stop_relying(time_point now) {
     }
 }
 
-/// When so many of the keys that denied us, or may deny us yet, have run out that a quorum may be free;
-/// never, if too few of them have told.
+/// Returns when enough keys in the way have expired for a quorum to be free. Returns `never` if too few
+/// instances have reported the remaining time of their key.
 time_point acquire::quorum_free_at() const {
     const std::size_t spare = spare_of(settings_.instances);
     const std::size_t in_the_way = settings_.instances - granted_;
-    if (in_the_way <= spare) {  // a quorum had granted, too slowly
+    if (in_the_way <= spare) {  // A quorum had granted, but too late.
         return never;
     }
     std::vector<time_point> times = free_at_;

@@ -21,48 +21,51 @@ namespace colock::core {
 struct acquire_settings {
     std::size_t instances = 1;
     core::backoff retry;
-    /// At most so many attempts; 0 = any number.
+    /// The maximum number of attempts. 0 = unlimited.
     std::size_t attempts = 0;
-    /// The end of all waiting. One attempt is made in any case, and if this has passed before it,
-    /// it takes the time that it takes.
+    /// The end of the wait. One attempt is made in any case. If the deadline has passed before it, the
+    /// attempt takes the time that it needs.
     time_point deadline = never;
-    /// How long to go on while no quorum answers.
+    /// How long to continue while no quorum answers.
     duration unavailable_timeout{};
-    /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
+    /// Whether an attempt that was denied may succeed immediately when it is sent again as contended. The two
+    /// attempts count as one.
     bool tries_twice = false;
-    /// Whether a contended attempt announces that its sender waits. A waiter whose first attempt was denied then makes the next
-    /// attempt immediately.
+    /// Whether a contended attempt announces that its sender waits. A waiter whose first attempt was denied
+    /// then makes the next attempt immediately.
     bool announces = false;
-    /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not.
+    /// The maximum interval between attempts, however long the wait is. Each attempt shows the
+    /// instances that the client still waits. 0 = unlimited.
     duration attempt_interval{};
-    /// A parked one attempts this long after its last attempt, if nothing has woken it before; 0 = not.
+    /// The maximum time from an attempt to the next while parked. 0 = unlimited.
     duration longest_parking{};
-    /// If every instance in the way reports changes of its key, the next attempt waits for such a report. That wait is as
-    /// long as the time since the first attempt, but at most this. 0 = the pause stays regular.
+    /// If every instance in the way reports changes of its key, the next attempt waits for such a report.
+    /// This wait is as long as the time since the first attempt, but at most this value. 0 = the pause stays
+    /// regular.
     duration longest_reliance{};
 };
 
-/// Decides when an acquire attempts, and when it gives up. Each attempt is a `lease` with a token of its own, which
-/// counts the votes.
+/// Decides when an acquire attempts, and when it gives up. Each attempt is a `lease` with its own token,
+/// which counts the votes.
 ///
-/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
+/// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class acquire {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
             start,
-            attempted,  ///< the attempt has ended with `outcome`
-            remaining,  ///< an instance that denied told how long the key will live
-            changed,    ///< at an instance that told, something has happened to the key
-            timer,      ///< the time to wait for has come
-            wake,       ///< an instance came back, or the lock may be free: do not wait longer
-            poll,       ///< the next attempt is to follow soon: see `queue_ticket::advice::poll`
-            parked,     ///< somebody else knows when to try again, and will `wake` it
-            unparked,   ///< nobody does any more
+            attempted,  ///< The attempt has ended with `outcome`.
+            remaining,  ///< An instance that denied has reported how long the key will live.
+            changed,    ///< An instance has reported that its key has changed.
+            timer,      ///< The time to wait for has come.
+            wake,       ///< An instance is back, or the lock may be free: do not wait longer.
+            poll,       ///< The next attempt must follow soon: see `queue_ticket::advice::poll`.
+            parked,     ///< The caller decides when to try again, and sends `wake` then.
+            unparked,   ///< The caller does not decide this any longer.
             cancel,
         };
         kind_type kind = kind_type::start;
-        /// Of `remaining`: whether the instance will tell of the next change.
+        /// For `remaining`: whether the instance will report the next change.
         bool will_tell = false;
         std::size_t index = 0;
         acquire_outcome outcome = acquire_outcome::granted;
@@ -85,10 +88,11 @@ public:
     };
 
     struct step {
-        bool attempt = false;                   ///< begin an attempt, by a lease of its own
-        bool at_once = false;                   ///< the second form of the last attempt
-        std::optional<acquire_outcome> failed;  ///< it has ended
-        time_point until = never;               ///< to be woken then, if nothing comes before
+        bool attempt = false;  ///< Begin an attempt with a new lease.
+        bool at_once = false;  ///< The attempt repeats the last one immediately, as contended.
+        std::optional<acquire_outcome> failed;  ///< The acquire has ended with this outcome.
+        /// Resume with a timer event at this time, unless another event comes before.
+        time_point until = never;
     };
 
     /// `seed` feeds the jitter.
@@ -96,54 +100,55 @@ public:
 
     step resume(const event& e, time_point now);
 
-    /// Before the start: as others of this process know, no quorum has answered since then.
+    /// Sets since when no quorum has answered other operations of this process. Call it before the start.
     void no_quorum_since(time_point since) noexcept { unavailable_since_ = since; }
 
-    /// Since when no quorum has answered; never, if it has.
+    /// Returns since when no quorum has answered, or `never` if a quorum has.
     [[nodiscard]] time_point no_quorum_since() const noexcept { return unavailable_since_; }
 
-    /// Before the start: others are known to be there, so that the first attempt is sent as contended.
+    /// Makes the first attempt contended, because others are known to use the key. Call it before the start.
     void expect_others() noexcept { contended_ = true; }
 
-    /// Before an attempt has ended: see `acquire_settings::announces`.
+    /// Sets `acquire_settings::announces`. Call it before an attempt has ended.
     void set_announces(bool announces) noexcept { settings_.announces = announces; }
 
-    /// What to tell the lease that makes the attempt which has just begun.
+    /// Returns the parameters for the lease that makes the attempt that has just begun.
     [[nodiscard]] core::attempt current_attempt() const noexcept;
 
-    /// When the wait for the next attempt ends, or the last such wait did.
+    /// Returns when the wait for the next attempt ends, or when the last such wait ended.
     [[nodiscard]] time_point next_attempt() const noexcept { return backoff_end_; }
 
-    /// How the last attempt has failed; nothing until one has. An attempt that the deadline has ended without an answer does
-    /// not count.
+    /// Returns how the last attempt failed, or nothing before the first failure. An attempt that the deadline
+    /// ended before any denial does not count.
     [[nodiscard]] const std::optional<acquire_outcome>& last_outcome() const noexcept {
         return last_outcome_;
     }
 
-    /// The attempt that has begun is sent only now.
+    /// Sets the time of an attempt that is sent later than it began.
     void sent_at(time_point now) noexcept { sent_ = now; }
 
-    /// When the first attempt began.
+    /// Returns when the first attempt began.
     [[nodiscard]] time_point began() const noexcept { return began_; }
 
-    /// When the current or last attempt was sent.
+    /// Returns when the current or last attempt was sent.
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
 
-    /// How many attempts there were.
+    /// Returns the number of attempts.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
 
-    /// Whether it waits for the end of the quarantine without which a quorum may grant. The attempt that met it does not
-    /// count.
+    /// Returns whether it waits for the end of a quarantine, before which no quorum can grant. The attempt
+    /// that met the quarantine does not count.
     [[nodiscard]] bool waits_for_quarantine() const noexcept {
         return status_ == status::quarantined;
     }
 
-    /// Whether it waits for the next attempt, but not for a quarantine.
+    /// Returns whether it waits for the next attempt, but not for a quarantine.
     [[nodiscard]] bool backing_off() const noexcept {
         return status_ == status::backing_off || status_ == status::parked;
     }
 
-    /// Until the next attempt: whether instance `index` is to be asked `remaining`, since it has denied, or may yet.
+    /// Returns whether to ask instance `index` for the remaining time before the next attempt, because it has
+    /// denied or may still deny.
     [[nodiscard]] bool asks_remaining(std::size_t index) const {
         return backing_off() && in_the_way_.contains(index);
     }
@@ -174,24 +179,24 @@ private:
     void stop_relying(time_point now);
 
     status status_ = status::idle;
-    std::optional<acquire_outcome>
-        last_outcome_;  // of the attempts that the deadline has not cut short
+    std::optional<acquire_outcome> last_outcome_;  // Without attempts that the deadline cut short.
     bool contended_ = false;
-    bool polling_ = false;  // while backing off: for a short time, which nothing shortens
-    bool relying_ = false;  // while backing off: the attempt waits for a report of a change
-    time_point began_{};    // when the first attempt did
+    bool polling_ = false;  // While backing off: the pause is short, and nothing shortens it.
+    bool relying_ = false;  // While backing off: the attempt waits for a report of a change.
+    time_point began_{};    // When the first attempt began.
     time_point sent_{};
     acquire_settings settings_;
     std::uint64_t random_;
     std::size_t attempts_ = 0;
-    std::size_t excused_ = 0;  // attempts that met a quarantine, and are not among these
+    std::size_t excused_ = 0;  // Attempts that met a quarantine. `attempts_` does not include them.
     time_point backoff_end_{};
-    time_point quarantine_end_{};  // or when to attempt before that
+    time_point quarantine_end_{};  // Or the time of an attempt before that.
     time_point unavailable_since_ = never;
-    std::size_t granted_ = 0;          // the last attempt, by so many instances
-    instance_set in_the_way_;          // that have denied it, or may yet
-    instance_set telling_;             // those in the way that will report a change
-    std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
+    std::size_t granted_ = 0;  // How many instances granted the last attempt.
+    instance_set in_the_way_;  // Instances that denied the last attempt, or may still deny it.
+    instance_set telling_;     // Instances in the way that will report a change.
+    // Per instance: when the key that denied the attempt will have expired.
+    std::vector<time_point> free_at_;
 };
 
 }  // namespace colock::core

@@ -12,7 +12,7 @@
 namespace colock::core {
 namespace {
 
-/// The largest of the grants' values, and whether all of them have it.
+/// Returns the largest value of the grants, and whether all of them have it.
 agreed_value agree_on_largest(const round& votes) {
     agreed_value result;
     for (std::size_t i = 0; i != votes.instances(); ++i) {
@@ -24,12 +24,12 @@ agreed_value agree_on_largest(const round& votes) {
     return result;
 }
 
-/// The first number of a list; 0 if it is empty.
+/// Returns the first number of a list, or 0 if the list is empty.
 std::uint64_t first_of(const std::vector<std::uint64_t>& list) {
     return list.empty() ? 0 : list.front();
 }
 
-/// The numbers in a text of them; see `command::values`.
+/// Parses a text in the format of `command::values`.
 std::vector<std::uint64_t> list_in(std::string_view text) {
     std::vector<std::uint64_t> result;
     while (!text.empty()) {
@@ -42,7 +42,7 @@ std::vector<std::uint64_t> list_in(std::string_view text) {
     return result;
 }
 
-/// The `quorum`-th smallest of each place. They increase, as the lists do.
+/// Returns the `quorum`-th smallest number at each position. The result increases, because the lists do.
 std::string smallest_of_quorum(const std::vector<std::string>& texts, std::size_t quorum) {
     std::vector<std::vector<std::uint64_t>> places;
     for (const std::string& text : texts) {
@@ -60,7 +60,7 @@ std::string smallest_of_quorum(const std::vector<std::string>& texts, std::size_
     return result;
 }
 
-/// The same for leases with several values.
+/// Does the same as `agree_on_same`, for leases with several values.
 agreed_value agree_on_same_lists(const round& votes) {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i != votes.instances(); ++i) {

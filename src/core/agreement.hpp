@@ -11,26 +11,27 @@
 
 namespace colock::core {
 
-/// What the values of a quorum's grants have to be.
+/// The condition for the values of a quorum's grants.
 enum class agreement : std::uint8_t {
-    none,     ///< grants bring no value
-    largest,  ///< any, and the lease has the largest once a majority knows it: a fence
-    same,     ///< equal: the number of a permit, or the numbers of several
+    none,     ///< Grants have no value.
+    largest,  ///< Any values. The lease has the largest, once a majority stores it: a fence.
+    same,     ///< Equal values: the number of a permit, or the numbers of several.
 };
 
-/// What the grants of a round come to.
+/// The result of the grants of a round.
 struct agreed_value {
-    std::uint64_t value = 0;      ///< what the lease has, or is to have after another round
-    std::string values{};         ///< of a lease with several: see `command::values`
-    bool reached = true;          ///< there need not be another round
-    bool may_be_reached = false;  ///< otherwise: the votes that are still out may bring it
+    std::uint64_t value = 0;  ///< The value of the lease, or the one to ask for in another round.
+    std::string values{};     ///< For a lease with several values: see `command::values`.
+    bool reached = true;      ///< No other round is needed.
+    bool may_be_reached = false;  ///< If not reached: outstanding votes may still bring agreement.
 };
 
-/// Works out the value of the round's grants, of which there must be a quorum.
+/// Computes the value of the round's grants, which must make a quorum.
 ///
-/// If they must be equal and are not, the next round asks for the `quorum`-th smallest or more. A value that is free at a quorum is no
-/// less than that, unless a vote of that quorum is still out. So it is not passed. The next round comes nearer to it, since it asks for
-/// more than some have. Of several values this holds for each place.
+/// If the values must be equal and differ, the next round asks for the `quorum`-th smallest value or more. A
+/// value that is free at a quorum is not smaller, unless a vote of that quorum is outstanding. The search
+/// therefore does not pass such a value. Each round comes nearer to it, because it asks for more than some
+/// instances have. For several values this holds at each position.
 [[nodiscard]] agreed_value agree(agreement how, const round& votes);
 
 }  // namespace colock::core

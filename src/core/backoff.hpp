@@ -10,23 +10,23 @@
 
 namespace colock::core {
 
-/// Bounds of an exponential backoff.
+/// The bounds of an exponential backoff.
 struct backoff {
     duration initial = milliseconds(4);
     duration maximum = milliseconds(250);
 
-    /// The wait before try number `tries` + 1: drawn by `random` from the upper half of
-    /// `min(maximum, initial * 2^tries)`, so that those who collided once do not stay in step.
+    /// Returns the wait before try number `tries` + 1. `random` selects it from the upper half of
+    /// `min(maximum, initial * 2^tries)`, so that clients that have collided do not stay in step.
     [[nodiscard]] duration delay(std::size_t tries, std::uint64_t random) const noexcept;
 
-    /// The longest that all waits between `tries` tries can be together.
+    /// Returns the maximum sum of the waits between `tries` tries.
     [[nodiscard]] duration longest_total(std::size_t tries) const noexcept;
 
     friend bool operator==(const backoff& a, const backoff& b) = default;
 };
 
-/// The next random number of a sequence (splitmix64, S. Vigna, https://prng.di.unimi.it/): enough for
-/// jitter, not for tokens. The state is the caller's, so that a run can be repeated.
+/// Returns the next random number of a sequence: splitmix64, S. Vigna, https://prng.di.unimi.it/. It is good
+/// enough for jitter, but not for tokens. The caller owns the state, so a run can be repeated.
 std::uint64_t next_random(std::uint64_t& state) noexcept;
 
 }  // namespace colock::core

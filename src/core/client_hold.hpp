@@ -10,16 +10,16 @@
 
 namespace colock::core {
 
-/// How far a lease is handed off inside a client, before others get their turn.
+/// How far a client may hand off a lease to its own waiters before other clients get their turn.
 struct handoff_bounds {
-    std::size_t limit = 64;            ///< so many times; 0 = never
-    duration time = milliseconds(50);  ///< for so long after the grant
+    std::size_t limit = 64;            ///< The maximum number of hand-offs. 0 = never.
+    duration time = milliseconds(50);  ///< The maximum time after the grant.
 
     friend bool operator==(const handoff_bounds& a, const handoff_bounds& b) = default;
 };
 
-/// The minimum cool-down before a client that has held a lock for so long competes for it again: a sixteenth of that, but
-/// never long.
+/// Returns the minimum cool-down before a client competes again for a lock: 1/16 of the time that it held the
+/// lock, at most 10 ms.
 [[nodiscard]] inline duration minimum_cool_down(duration held) noexcept {
     return std::min<duration>(held / 16, milliseconds(10));
 }
@@ -29,18 +29,19 @@ class client_hold {
 public:
     client_hold() = default;
 
-    /// The grant: by a round that was sent at `sent`.
+    /// Begins at the grant of a round that was sent at `sent`.
     client_hold(time_point sent, time_point now) noexcept : since_(now), round_trip_(now - sent) {}
 
-    /// Whether a waiter of the client may have the lease next, which was handed off so many times before.
+    /// Returns whether a waiter of the client may get the lease next, after `handoffs` hand-offs.
     [[nodiscard]] bool may_hand_off(std::size_t handoffs, const handoff_bounds& bounds,
                                     time_point now) const noexcept {
         return handoffs < bounds.limit && now - since_ < bounds.time;
     }
 
-    /// After the release: for how long the client leaves the lock to others, if more of its own wait. A client that is told
-    /// that the lock is free needs a round trip to take it, and one that polls needs luck; so it is twice what a round trip
-    /// took, or a sixteenth of the hold, but never long.
+    /// Returns how long the client leaves the lock to others after its release, if it has more waiters. A
+    /// client that is notified of the release needs a round trip to acquire the lock, and a client that polls
+    /// may need longer. The cool-down is therefore the longer of two round trips and 1/16 of the hold, at
+    /// most 10 ms.
     [[nodiscard]] duration cool_down(time_point now) const noexcept;
 
 private:

@@ -10,16 +10,16 @@
 
 namespace colock::core {
 
-/// Some of a client's instances, by their indices.
+/// A set of a client's instances, identified by their indices.
 class instance_set {
 public:
-    /// No client has more.
+    /// The maximum number of instances of a client.
     static constexpr std::size_t most = 64;
 
-    /// None.
+    /// Creates an empty set.
     constexpr instance_set() = default;
 
-    /// Every one, however many there are.
+    /// Returns the set of all instances, whatever their number.
     [[nodiscard]] static constexpr instance_set all() noexcept {
         instance_set result;
         result.bits_ = ~std::uint64_t{0};
@@ -51,11 +51,11 @@ public:
 
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
 
-    /// How many of the first `instances` are in it.
+    /// Returns how many of the first `instances` instances are in the set.
     [[nodiscard]] constexpr std::size_t count(std::size_t instances) const noexcept {
         assert(instances <= most);
         if (*this == all() || instances == 0) {
-            return instances;  // mostly: what is sent goes to all of them
+            return instances;  // The usual case: commands go to all instances.
         }
         return static_cast<std::size_t>(std::popcount(bits_ << (most - instances)));
     }

@@ -33,7 +33,7 @@ lease_step lease::resume(const event& e, time_point now) {
     return {};
 }
 
-/// Of a vote on an acquire or a heal: whether the instance has the key.
+/// Updates whether an instance has the key, after its vote on an acquire, an adoption or a heal.
 void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
     const bool is_attempt = what == purpose::acquire || what == purpose::retake;
@@ -63,7 +63,7 @@ void lease::learn(const event& e) noexcept {
     }
 }
 
-/// A retake that was not executed changes nothing: the instance has what an earlier round has given it.
+/// Updates the same after a retake. If the retake was not executed, the result of an earlier round remains.
 void lease::learn_from_retake(std::size_t index, const vote& v) noexcept {
     belief& its = keys_[index];
     if (v.kind != vote_kind::failed) {
@@ -79,18 +79,18 @@ void lease::learn_from_retake(std::size_t index, const vote& v) noexcept {
     }
 }
 
-/// Of an acquire: whether the instance was sent another one after it.
+/// Returns whether the instance was sent another acquire after this one.
 bool lease::is_outdated(lease_tag tag) const noexcept {
     return latest_.purpose() == purpose::retake && tag.purpose() != purpose::heal && tag != latest_;
 }
 
-/// An instance is about to be sent an acquire.
+/// Prepares for an acquire that an instance is about to be sent.
 void lease::expect_acquire(std::size_t index) noexcept {
     keys_[index] = belief::maybe;
     open_.add(index);
 }
 
-/// The same by a retake.
+/// Prepares for a retake that an instance is about to be sent.
 void lease::expect_retake(std::size_t index) noexcept {
     const belief before = keys_[index];
     const bool is_closed = !open_.contains(index);
@@ -139,9 +139,9 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             ttl = settings_->ttl;
             break;
         case purpose::heal:
-            // It carries the value. An instance that has lost the key may have lost the counter of fences too, and must
-            // not grant less than our fence to those after us, as one of the majority that knows it. What the counter is
-            // then matters to nobody now: a fence never changes while the lease is held.
+            // It carries the value. An instance that has lost the key may also have lost its fence counter.
+            // As one of the majority that stores the fence, it must not grant a smaller one later. The
+            // counter after the heal does not matter now: a fence never changes while the lease is held.
             c.heals = true;
             c.value = value_;
             c.values = values_;
@@ -215,8 +215,8 @@ lease_step lease::on_attempt(const event& e, time_point now) {
             if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else if (now >= round_end()) {
-                // The caller's time is up, though not that of the silent ones. Another client holds the key only if an instance
-                // says so.
+                // The caller's deadline has passed, but silent instances still have time. Another client
+                // holds the key only if an instance has denied.
                 return fail(
                     votes_.denied() != 0 ? acquire_outcome::contended : acquire_outcome::no_quorum,
                     now);
@@ -251,8 +251,9 @@ lease_step lease::begin_round(purpose what, time_point now) {
     return step;
 }
 
-/// Ends the attempt if the votes that are still out cannot change how. An instance that has not answered may have the key of a lease
-/// that is being adopted. So that is lost only if so many have answered otherwise that no quorum can have it.
+/// Ends the attempt if the outstanding votes cannot change its outcome. When a lease is adopted, an instance
+/// that has not replied may have its key. That lease is therefore lost only if so many instances have denied
+/// that no quorum can have it.
 lease_step lease::decide_attempt(time_point now) {
     if (votes_.won()) {
         if (now >= useful_until()) {  // it would be lost at once
@@ -271,7 +272,8 @@ lease_step lease::decide_attempt(time_point now) {
     return step;
 }
 
-/// Whether the votes that are out decide if a quorum has a record, or if our grants make it one.
+/// Returns whether the outstanding votes decide if a quorum has a record, possibly with the grants of this
+/// attempt.
 bool lease::may_meet_record() const {
     if (votes_.silent() == 0) {
         return false;
@@ -282,7 +284,7 @@ bool lease::may_meet_record() const {
            count + votes_.granted() + votes_.silent() >= quorum;
 }
 
-/// A quorum has granted, and may have to agree.
+/// Continues after a quorum has granted: holds the lease if the values agree, or begins another round.
 lease_step lease::agree_on_value(time_point now) {
     const bool is_raised = status_ == status::raising && settings_->agreement == agreement::largest;
     agreed_value agreed =
@@ -292,7 +294,7 @@ lease_step lease::agree_on_value(time_point now) {
         values_ = keep_list(std::move(agreed.values));
         return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
     }
-    if (agreed.may_be_reached) {  // for as long again as the quorum took
+    if (agreed.may_be_reached) {  // As long again as the quorum took.
         stragglers_until_ = std::min(stragglers_until_, now + (now - asked_));
         if (now < stragglers_until_) {
             lease_step step;
@@ -304,7 +306,7 @@ lease_step lease::agree_on_value(time_point now) {
     return raise(agreed.value, now);
 }
 
-/// Commands refer to it until the lease is gone.
+/// Stores a list, because commands refer to it until the lease is destroyed.
 const std::string* lease::keep_list(std::string&& list) {
     if (list.empty()) {
         return nullptr;
@@ -312,16 +314,17 @@ const std::string* lease::keep_list(std::string&& list) {
     return lists_.emplace_back(std::make_unique<const std::string>(std::move(list))).get();
 }
 
-/// Of an instance that has granted with the values of the vote.
+/// Returns whether the values of an instance's grant differ from those of the lease.
 bool lease::has_other_value(std::uint64_t value, const std::string* list) const noexcept {
     const bool is_same_list =
         list == nullptr || values_ == nullptr ? list == values_ : *list == *values_;
     return value != value_ || !is_same_list;
 }
 
-/// Asks for that value at least. Instances that have not granted are asked as well: they may have meanwhile, or be about to.
+/// Asks for at least this value. Instances that have not granted are asked as well: they may do so at any
+/// time.
 lease_step lease::raise(std::uint64_t value, time_point now) {
-    constexpr std::uint32_t most_rounds = 8;  // a lone attempt needs three at most
+    constexpr std::uint32_t most_rounds = 8;  // An attempt without competitors needs at most three.
     status_ = status::raising;
     next_value_ = value;
     if (settings_->agreement == agreement::largest) {
@@ -336,9 +339,9 @@ lease_step lease::raise(std::uint64_t value, time_point now) {
     return begin_round(purpose::retake, now);
 }
 
-/// When to stop waiting for votes: after the timeout of an instance. In an attempt also at the caller's deadline,
-/// unless that was before the attempt began (a single attempt takes the time that it takes). And a
-/// second round is of no use to a lease that is over.
+/// Returns when to stop waiting for votes: after the timeout of an instance. An attempt also stops at the
+/// caller's deadline, unless that had passed before the attempt began. A second round also stops when the
+/// lease would already be over.
 time_point lease::round_end() const noexcept {
     const time_point timeout = asked_ + settings_->instance_timeout;
     if (!acquiring()) {
@@ -349,7 +352,7 @@ time_point lease::round_end() const noexcept {
     return status_ == status::raising ? std::min(end, useful_until()) : end;
 }
 
-/// When a lease by this attempt would be announced lost: from then on a grant comes too late.
+/// Returns when a lease by this attempt would be reported lost. A grant after this time is too late.
 time_point lease::useful_until() const noexcept {
     return core::valid_until(sent_, settings_->ttl, settings_->drift) -
            loss_notice(settings_->ttl, settings_->loss_margin);
@@ -395,7 +398,8 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     return step;
 }
 
-/// An instance has granted the attempt after all. If all must have the same value, it may have another one.
+/// Heals an instance that granted the attempt late with another value than the lease, if all values must be
+/// the same.
 lease_step lease::correct_value(const event& e) {
     const bool is_wrong = settings_->agreement == agreement::same &&
                           e.vote->kind == vote_kind::granted &&
@@ -452,7 +456,8 @@ lease_step lease::on_held(const event& e, time_point now) {
     }
 }
 
-/// As for a hand-off. But the lease is held all the time, so it is renewed as ever, and without a quorum there is only no share.
+/// Decides a share as a hand-off. The lease is held all the time and renewed. Without a quorum, only the
+/// share fails.
 lease_step lease::decide_share(time_point now) {
     if (votes_.impossible()) {
         return end_share(false);
@@ -482,7 +487,7 @@ lease_step lease::on_extend_vote(const event& e, time_point now) {
     return keep(renew::event::voted(e.index, e.tag.round(), *e.vote), now);
 }
 
-/// Tells the watchdog, and takes note of what it says.
+/// Passes an event to the watchdog, and applies its decision.
 lease_step lease::keep(const renew::event& e, time_point now) {
     lease_step step = renewing().resume(e, now);
     for (std::size_t i = 0; !step.heals.empty() && i != keys_.size(); ++i) {
@@ -536,25 +541,25 @@ lease_step lease::on_handing_off(const event& e, time_point now) {
     }
 }
 
-/// For another holder: a new value, or if `least` is not 0, that one.
+/// Asks for a value for another holder: a new value, or `least` if that is not 0.
 lease_step lease::ask_next_value(std::uint64_t least, time_point now) {
     next_value_ = least;
     return begin_round(purpose::next_value, now);
 }
 
-/// Whether the vote counts.
+/// Records the vote. Returns whether it counts.
 bool lease::record_next_value(const event& e) {
     return counts() && e.tag == latest_ && votes_.record(e.index, *e.vote);
 }
 
-/// A quorum has brought new values. Takes note of theirs, and returns whether they agree.
+/// Takes the values that a quorum has brought. Returns whether they agree.
 bool lease::take_next_value() {
     const agreed_value agreed = agree(settings_->agreement, votes_);
     next_value_ = agreed.value;
     return agreed.reached;
 }
 
-/// Hands it off, or releases it, as soon as the votes that are still out cannot change which.
+/// Hands off the lease or releases it, as soon as the outstanding votes cannot change the decision.
 lease_step lease::decide_handoff(time_point now) {
     if (votes_.impossible() || now >= watchdog().loss_time()) {
         return begin_release(promised_until(), now);
@@ -579,7 +584,7 @@ lease_step lease::lose(loss why) {
     return step;
 }
 
-/// Until its holder lets go of it, it keeps its keys until its validity has ended.
+/// Keeps the keys of a lost lease until its holder releases it, or until its validity has ended.
 lease_step lease::on_lost(const event& e, time_point now) {
     if (e.kind == kind::abandon) {
         return abandon();
@@ -592,7 +597,7 @@ lease_step lease::on_lost(const event& e, time_point now) {
     return step;
 }
 
-/// Nothing more is sent, and nobody is waited for. The ttl ends the keys.
+/// Ends the lease immediately. Nothing else is sent, and the keys expire with their ttl.
 lease_step lease::abandon() {
     status_ = status::ended;
     lease_step step;
@@ -601,8 +606,9 @@ lease_step lease::abandon() {
     return step;
 }
 
-/// Until when the keys should have been there. For a lease that was lost because they were not: always. One whose time was over
-/// promised nothing any more, though its holder was told a little before the end.
+/// Returns until when the keys should have been there. If the lease was lost because they were gone, they
+/// should still be there: the result is `never`. If its time was over, nothing is promised any more, although
+/// the loss was reported a little before the end.
 time_point lease::promised_until() const noexcept {
     switch (lost_) {
         case loss::keys_gone:
@@ -620,7 +626,7 @@ time_point lease::promised_until() const noexcept {
 
 // --- The release ------------------------------------------------------------------------------------
 
-/// Ends the attempt, the holding, or the having lost for good.
+/// Starts the release, from any status.
 lease_step lease::begin_release(time_point valid_until, time_point now) {
     status_ = status::releasing;
     release_settings settings;
@@ -648,7 +654,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
         case kind::vote:
             switch (e.tag.purpose()) {
                 case purpose::release: {
-                    // Not sent, since by then there was no need.
+                    // It was not sent, because it was no longer needed.
                     const bool needless =
                         e.vote->kind == vote_kind::failed && keys_[e.index] == belief::no;
                     const vote none = vote::denied(key_state::absent);
@@ -657,7 +663,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                 case purpose::acquire:
                 case purpose::retake:
                     if (is_outdated(e.tag)) {
-                        return {};  // the later round may be executed yet
+                        return {};  // The later round may still be executed.
                     }
                     [[fallthrough]];
                 case purpose::heal:
@@ -674,7 +680,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
     }
 }
 
-/// Tells the release, and takes note of what it says.
+/// Passes an event to the release, and applies its decision.
 lease_step lease::give_back(const core::release::event& e, time_point now) {
     lease_step step = giving_back().resume(e, now);
     if (step.resolved) {
@@ -697,8 +703,8 @@ bool lease::may_have_keys() const noexcept {
     return std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; });
 }
 
-/// A lease that was lost had ended before it was given back; and mostly its validity is over by then,
-/// whether anybody answers or not.
+/// Returns the outcome to report. A lost lease had ended before its release. Mostly its validity is over by
+/// then, whether any instance replies or not.
 release_outcome lease::outcome_to_tell(release_outcome outcome) const noexcept {
     const bool was_lost = lost_ != loss::none;
     const bool over = was_lost && lost_ != loss::max_hold && lost_ != loss::closed;

@@ -26,99 +26,107 @@
 
 namespace colock::core {
 
-/// What a lease has beside its token, when it comes from another process.
+/// The values of a lease that comes from another process, in addition to its token.
 struct adopted_values {
     std::uint64_t value = 0;
-    std::string values;  ///< as `command::values`; empty if it has none
+    std::string values;  ///< As `command::values`. Empty if it has none.
 
     friend bool operator==(const adopted_values&, const adopted_values&) = default;
 };
 
-/// What an acquire tells the lease that makes an attempt for it.
+/// The parameters of an attempt, which an acquire passes to the lease.
 struct attempt {
     /// An earlier attempt was denied, or the key is known to be contended: see `command::contended`.
     bool contended = false;
-    /// The end of the wait for votes, unless it has passed before the attempt.
+    /// The end of the wait for votes, unless it had passed before the attempt.
     time_point deadline = never;
     /// The acquire waits if the attempt fails: see `command::announces`.
     bool announces = true;
-    /// Another process has had the lease, and its keys have the token. The attempt extends them, and takes none. If it fails, the
-    /// keys stay as they are.
+    /// Another process had the lease, and its keys have the token. The attempt extends these keys and
+    /// acquires none. If it fails, the keys stay as they are.
     const adopted_values* adopted = nullptr;
 };
 
 struct lease_settings {
     std::size_t instances = 1;
     duration ttl{};
-    /// From one renewal to the next; 0 = never renew.
+    /// The interval between renewals. 0 = never renew.
     duration renew_interval{};
-    /// Whether the first renewal comes at a random moment of the second half of its interval: so that leases
-    /// which were taken together are not renewed together for ever after. But each comes at one of 256 moments
-    /// of an interval: so that of many leases, many are renewed by one batch. (Each by its own costs six times as
-    /// much.)
+    /// Whether the first renewal comes at a random moment in the second half of its interval. Otherwise
+    /// leases that were acquired together would always be renewed together. Each renewal also begins at one
+    /// of 256 moments of an interval, so that one batch renews many leases. Renewing each lease on its own
+    /// costs six times as much.
     bool spread_renewals = false;
-    /// From the grant on; 0 = unlimited.
+    /// The maximum time from the grant on. 0 = unlimited.
     duration max_hold{};
     /// See `loss_notice`.
     std::optional<duration> loss_margin{};
     drift_bound drift;
     duration instance_timeout{};
-    /// What the values of its grants have to be.
+    /// The condition for the values of its grants.
     core::agreement agreement = agreement::none;
-    /// Whether each holder has a value of its own, as a fence. Otherwise the value stays when the lease is handed off.
+    /// Whether each holder has a value of its own, as a fence. Otherwise the value stays the same at a
+    /// hand-off.
     bool value_per_holder = false;
-    /// Between tries to give back what could not be.
+    /// The pauses between tries to release a key.
     backoff release_retry{milliseconds(20), milliseconds(2000)};
 
     friend bool operator==(const lease_settings& a, const lease_settings& b) = default;
 };
 
-/// One token, from the attempt that it was drawn for to the last answer to its release. It knows which instances may have
-/// the key, counts the votes on the attempt, keeps the lease renewed (`renew`), and gives it back (`release`). Or it goes on with a
-/// token that another process has drawn: see `attempt::adopted`.
+/// One token, from the attempt that it was drawn for to the last reply to its release. The lease tracks which
+/// instances may have the key, and counts the votes on the attempt. Its part `renew` renews it, and its part
+/// `release` releases it. It can also continue with a token that another process has drawn: see
+/// `attempt::adopted`.
 ///
-/// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. The attempt sends
-/// `step::acquire` to all instances at once, and ends as soon as the votes cannot change how.
+/// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. The attempt
+/// sends `step::acquire` to all instances at once. It ends as soon as the outstanding votes cannot change its
+/// outcome.
 ///
-/// A grant may bring a value, on which a quorum has to agree.
+/// A grant may have a value, on which a quorum must agree.
 ///
-/// **The largest** (`agreement::largest`): a fence. It is larger than that of every lease granted before, because of two things:
+/// **The largest** (`agreement::largest`): a fence. It is larger than the fence of every lease granted
+/// before, for two reasons:
 ///
-/// - it is the largest value of a quorum of grants, and
-/// - before the lease is handed out, the counters of a majority are no less than it, each while the
-///   key there was ours.
+/// - It is the largest value of a quorum of grants.
+/// - Before the lease is handed out, the counters of a majority are no less than it, each while the key there
+///   has the token.
 ///
-/// Any quorum of later grants shares an instance with that majority, and what it grants is larger. So
-/// if all grants of the quorum have one value, that is the fence, in one round trip. Otherwise the
-/// largest is, and a second round writes it back: `raise`. The validity counts from before the first.
+/// Any quorum of later grants shares an instance with that majority, which then grants a larger value. If all
+/// grants of the quorum have one value, that is the fence, after one round trip. Otherwise the largest is,
+/// and a second round writes it back: `raise`. The validity counts from before the first round.
 ///
-/// A grant that comes later may have a larger value still, and that changes nothing: the majority that
-/// knows our fence is there without it, and a counter that is ahead only makes a later fence larger.
+/// A grant that comes later may have a still larger value. That changes nothing: the majority that stores the
+/// fence exists without it. A counter that is ahead only makes a later fence larger.
 ///
-/// **The same** (`agreement::same`): the number of a permit. An instance gives a number to one token at a time. Two leases that
-/// have quorums of one number each share an instance, so their numbers differ. If a quorum has granted and its numbers differ,
-/// another round asks for a larger one: `retake`. Votes of an earlier round do not count, since a later one may have changed the
-/// number there. An instance with another number than the lease's is corrected by a `heal`.
+/// **The same** (`agreement::same`): the number of a permit. An instance gives a number to one token at a
+/// time. Two quorums share an instance, so two leases that each have a quorum of one number have different
+/// numbers. If a quorum has granted and its numbers differ, another round asks for a larger one: `retake`.
+/// Votes of an earlier round do not count, because a later round may have changed the number there. A `heal`
+/// corrects an instance whose number differs from the lease's.
 ///
-/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next. An event that means nothing
-/// as things stand has no effect. A vote always counts, however late it is fed; only a `timer` takes silence for an answer.
+/// The caller passes an event to `resume`, carries out the returned step, and then passes the next event. An
+/// event that does not apply in the current status has no effect. A vote always counts, however late it
+/// comes. Only a `timer` event turns silence into a timeout.
 class lease {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
-            start,      ///< begin the attempt
-            give_up,    ///< the attempt is not wanted any more
-            vote,       ///< an instance voted on what was sent with `tag`
-            accepting,  ///< an instance that was down takes commands again
-            timer,      ///< the time to wait for has come
-            extend,  ///< the holder asks for another `ttl`; not while an earlier one is unanswered
-            next_holder,  ///< the holder lets go, and another in the same process is to have it: see `may_hand_off`
-            /// Another holder in the same process is to have a share in it, with a new value. Only if each holder has its own, and
-            /// not while an earlier one is unanswered.
+            start,      ///< Begin the attempt.
+            give_up,    ///< The attempt is no longer wanted.
+            vote,       ///< An instance voted on a command that was sent with `tag`.
+            accepting,  ///< An instance that was down takes commands again.
+            timer,      ///< The time to wait for has come.
+            /// The holder asks for another `ttl`. Not while an earlier request is unanswered.
+            extend,
+            /// Another holder in the same process shall get the lease: see `may_hand_off`.
+            next_holder,
+            /// Another holder in the same process shall get a share of it, with a new value. Only if each
+            /// holder has its own, and not while an earlier request is unanswered.
             share,
-            release,  ///< the holder lets go of what it has, or has lost
-            abandon,  ///< the same, but the keys stay where they are until their ttl ends
-            close,    ///< the client does: what is held is lost
+            release,  ///< The holder releases a held or a lost lease.
+            abandon,  ///< As `release`, but the keys stay until their ttl ends.
+            close,    ///< The client closes. A held lease is lost.
         };
         kind_type kind = kind_type::start;
         std::size_t index = 0;
@@ -158,7 +166,8 @@ public:
         }
     };
 
-    /// Refers to the settings for as long as it lives. `seed` feeds the jitter of the release.
+    /// Refers to the settings as long as it lives. `seed` feeds the jitter of the first renewal and of the
+    /// release.
     lease(const lease_settings& settings, std::uint64_t seed)
         : keys_(settings.instances, belief::maybe),
           votes_(settings.instances),
@@ -168,29 +177,30 @@ public:
 
     lease_step resume(const event& e, time_point now);
 
-    /// What the command is that a step has said to send with that tag.
+    /// Returns the step of a command that is sent with this tag.
     [[nodiscard]] static core::step step_of(lease_tag tag) noexcept;
 
-    /// Writes what it is to have.
+    /// Fills in a command that is sent with this tag.
     void fill(command& c, lease_tag tag) const noexcept;
 
-    /// There are no connections any more: it has ended, without a step.
+    /// Ends the lease without a step, because there are no connections any more.
     void disconnect() noexcept;
 
-    /// Whether another holder in the same process may have it, in place of a release and an acquire:
-    /// it is renewed, has the ttl that it was taken with, and most of that is left.
+    /// Returns whether another holder in the same process may get it, in place of a release and an acquire.
+    /// It must be renewed, have the ttl that it was acquired with, and have at least half of that left.
     ///
-    /// The next holder may need a value of its own. One round checks that the keys still hold our token, and
-    /// brings new values; where these differ, a second round writes the largest back, as in an attempt. Then it is
-    /// handed off; or, if there is no quorum for it, released. Meanwhile it belongs to nobody, and is renewed as ever.
+    /// The next holder may need a value of its own. Then one round checks that the keys still have the token,
+    /// and brings new values. If these differ, a second round writes the largest back, as in an attempt.
+    /// After that the lease is handed off, or released if there is no quorum. During the rounds the lease has
+    /// no holder, and is still renewed.
     [[nodiscard]] bool may_hand_off(time_point now) const noexcept;
 
-    /// Asked before a command is sent: false withdraws it, and the vote is failed, `withdrawn`. It
-    /// may become false by a vote on an acquire that is no grant, and with the end of its attempt or
-    /// of being held.
+    /// Returns whether a command must still be sent. The caller asks before it sends. False withdraws the
+    /// command, whose vote is then failed, `withdrawn`. The result may become false when the attempt or the
+    /// hold ends, or by a vote on an acquire that is not a grant.
     [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept;
 
-    // What is known.
+    // The state of the lease.
 
     [[nodiscard]] bool acquiring() const noexcept {
         return status_ == status::attempting || status_ == status::raising;
@@ -199,88 +209,92 @@ public:
         return status_ == status::held || status_ == status::sharing ||
                status_ == status::resharing;
     }
-    /// Whether it was lost, and is still to be released by its holder.
+    /// Returns whether it is lost and its holder has not released it yet.
     [[nodiscard]] bool lost() const noexcept { return status_ == status::lost; }
     [[nodiscard]] bool releasing() const noexcept { return status_ == status::releasing; }
-    /// Whether its release has begun, and may have ended.
+    /// Returns whether its release has begun. It may also have ended.
     [[nodiscard]] bool let_go() const noexcept { return releasing() || ended(); }
     [[nodiscard]] bool ended() const noexcept { return status_ == status::ended; }
-    /// Whether its holder has let go of it without a release.
+    /// Returns whether its holder has given it up without a release.
     [[nodiscard]] bool abandoned() const noexcept { return ended() && !outcome_; }
     [[nodiscard]] bool was_held() const noexcept { return was_held_; }
 
-    /// The end of the validity as it stands; `time_point::min()` unless held.
+    /// Returns the current end of the validity, or `time_point::min()` unless it is held.
     [[nodiscard]] time_point valid_until() const noexcept {
         return held() ? watchdog().valid_until() : time_point::min();
     }
 
-    /// The votes on the latest round of the attempt. After a `share`, those on its latest round.
+    /// Returns the votes on the latest round of the attempt. After a `share`, returns those on its latest
+    /// round.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
-    /// The value of its latest holder; 0 until it is known, and if grants bring none.
+    /// Returns the value of its latest holder, or 0 until it is known. Also returns 0 if grants have no
+    /// value.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
-    /// All its values, if it has several: see `command::values`. Else null.
+    /// Returns all its values if it has several: see `command::values`. Otherwise returns null.
     [[nodiscard]] const std::string* values() const noexcept { return values_; }
 
-    /// Whether an instance has reported that a waiter has announced itself at the key, which keeps others out.
+    /// Returns whether an instance has reported that an announced waiter keeps others out.
     [[nodiscard]] bool is_announced() const noexcept { return is_announced_; }
 
-    /// The instances that are not known to have the key.
+    /// Returns the instances that are not known to have the key.
     [[nodiscard]] instance_set without_key() const;
 
-    /// Whether any instance may have the key.
+    /// Returns whether any instance may have the key.
     [[nodiscard]] bool may_have_keys() const noexcept;
 
-    /// How the release ended; nothing until it has.
+    /// Returns how the release ended, or nothing before that.
     [[nodiscard]] const std::optional<release_outcome>& outcome() const noexcept {
         return outcome_;
     }
 
-    /// Whether a quorum has answered its release. False before that has begun; and again when an answer was too early, as a
-    /// late grant shows, so that a quorum may have the key. (A lease that was lost has ended, however many have answered.)
+    /// Returns whether a quorum has replied to its release. Returns false before the release has begun.
+    /// Returns false again if a late grant shows that a reply came too early, so that a quorum may have the
+    /// key. A lost lease has already ended, so this does not apply to it.
     [[nodiscard]] bool answered() const noexcept {
         const bool may_be_locked =
             releasing() && lost_ == loss::none && giving_back().may_have_quorum();
         return outcome_ && *outcome_ != release_outcome::no_quorum && !may_be_locked;
     }
 
-    /// Whether a client that is being closed need not wait for it any longer: it was released, a quorum
-    /// has answered, and each instance that can be reached has, too.
+    /// Returns whether a client that closes need not wait for it any longer. It must be released, a quorum
+    /// must have replied, and so must each instance that can be reached.
     [[nodiscard]] bool settled(time_point now) const {
         return ended() || (releasing() && answered() && !giving_back().awaits_answer(now));
     }
 
-    /// What the instances have answered to its release; once that has begun.
+    /// Returns the replies of the instances to its release. Call it only after that has begun.
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
-    /// While it is held, handed off or lost: what the watchdog knows.
+    /// Returns the watchdog. Call it only while the lease is held, handed off or lost.
     [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&part_); }
 
 private:
     enum class status : std::uint8_t {
         attempting,
-        raising,  // a later round of an attempt
+        raising,  // A later round of an attempt.
         held,
-        sharing,     // held, and a value for another holder is being asked for
-        resharing,   // its second round
-        counting,    // a value for the next holder
-        recounting,  // its second round
+        sharing,     // Held, while a round asks for a value for another holder.
+        resharing,   // The second round of that.
+        counting,    // A round asks for a value for the next holder.
+        recounting,  // The second round of that.
         lost,
         releasing,
         ended,
     };
-    /// Whether an instance has our key.
+    /// Whether an instance has the key of this lease.
     enum class belief : std::uint8_t {
         no,
         maybe,
         yes,
-        // It was sent another acquire, by a `retake`. If that turns out not to have been sent, or to have been refused:
+        // A `retake` sent another acquire. These apply if the instance did not get it, or refused it.
         otherwise_no,
         otherwise_yes,
     };
 
-    // One for each status; the rounds of an attempt, and of a hand-off, have one together.
+    // One function for each status. The rounds of an attempt have one together, and so do those of a
+    // hand-off.
     lease_step on_attempt(const event& e, time_point now);
     lease_step on_held(const event& e, time_point now);
     lease_step decide_share(time_point now);
@@ -335,30 +349,31 @@ private:
         return *std::get_if<core::release>(&part_);
     }
 
-    // What every vote needs comes first.
+    // Members that every vote needs come first.
     status status_ = status::attempting;
     bool was_held_ = false;
     bool is_announced_ = false;
     loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
-    instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
-    round votes_;  // on the attempt, or on the hand-off that is under way
-    lease_tag latest_{lease_tag::purpose_type::acquire};  // the round that these are on
+    instance_set open_ = instance_set::all();  // They may be about to execute an acquire or a heal.
+    round votes_;  // On the attempt, the share or the hand-off in progress.
+    lease_tag latest_{lease_tag::purpose_type::acquire};  // The round of `votes_`.
     attempt attempt_;
-    time_point sent_{};   // the attempt
-    time_point asked_{};  // the round of the attempt, or of the hand-off, that is under way
-    std::variant<std::monostate, renew, core::release> part_;  // renew until the release begins
+    time_point sent_{};   // When the attempt was sent.
+    time_point asked_{};  // When the round in progress was sent.
+    std::variant<std::monostate, renew, core::release> part_;  // `renew` until the release begins.
 
     const lease_settings* settings_;
-    duration ttl_;  // the longest that is in force anywhere
+    duration ttl_;  // The longest ttl that is in force anywhere.
     std::uint64_t seed_;
     std::uint64_t value_ = 0;
-    std::uint64_t next_value_ = 0;  // what the latest round asks for, at least
-    // Of a lease with several values: those that it has, and what rounds have asked for.
+    std::uint64_t next_value_ = 0;  // The least value that the latest round asks for.
+    // For a lease with several values: its values, and the values that rounds have asked for.
     const std::string* values_ = nullptr;
     std::vector<std::unique_ptr<const std::string>> lists_;
-    time_point stragglers_until_ = never;  // how long votes are awaited that may bring agreement
+    // The end of the wait for votes that may bring agreement.
+    time_point stragglers_until_ = never;
 };
 
 }  // namespace colock::core

@@ -12,25 +12,26 @@
 
 namespace colock::core {
 
-/// Says what a command of a lease was sent for; comes back with its vote.
+/// Identifies what a command of a lease was sent for. The vote comes back with the same tag.
 class lease_tag {
 public:
     enum class purpose_type : std::uint8_t {
         acquire,
-        adopt,  ///< an extend of keys that have the token already: see `attempt::adopted`
+        adopt,  ///< An extend of keys that already have the token: see `attempt::adopted`.
         extend,
         release,
         remaining,
-        heal,   ///< an acquire that gives an instance its key back
-        raise,  ///< the second round of an attempt: writes the largest value back to all instances
-        retake,  ///< another round of an attempt whose values differ: an acquire of that value or more
-        next_value,  ///< a value for the next holder, inside the same client
+        heal,   ///< An acquire that restores the key of an instance.
+        raise,  ///< The second round of an attempt. It writes the largest value to all instances.
+        /// Another round of an attempt whose values differ. It acquires a given value or more.
+        retake,
+        next_value,  ///< A value for the next holder in the same client.
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
         : value_((round << purpose_bits) | static_cast<std::uint32_t>(purpose)) {}
 
-    /// From what `value` told.
+    /// Restores a tag from its `value`.
     static constexpr lease_tag from(std::uint32_t value) noexcept {
         lease_tag result(purpose_type::acquire);
         result.value_ = value;
@@ -40,14 +41,14 @@ public:
     [[nodiscard]] constexpr purpose_type purpose() const noexcept {
         return static_cast<purpose_type>(value_ & ((1U << purpose_bits) - 1U));
     }
-    /// Of `extend`, the number of the renewal. Of `retake` and `next_value`, that of the round.
+    /// Returns the number of the renewal for `extend`, and of the round for `retake` and `next_value`.
     [[nodiscard]] constexpr std::uint32_t round() const noexcept { return value_ >> purpose_bits; }
     [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
 
     friend constexpr bool operator==(const lease_tag&, const lease_tag&) = default;
 
     static constexpr unsigned purpose_bits = 4;
-    /// Rounds are numbered from 1 to this, and then from 0: a vote is not as late as that.
+    /// Rounds are numbered from 1. The numbers wrap to 0 at this limit. No vote can be that late.
     static constexpr std::uint32_t round_numbers = std::uint32_t{1} << (32 - purpose_bits);
     static constexpr std::uint32_t round_after(std::uint32_t round) noexcept {
         return (round + 1) % round_numbers;
@@ -57,23 +58,24 @@ private:
     std::uint32_t value_;
 };
 
-/// What a lease, or a part of it, has decided: the commands to send, what is to be told, and when to wake it. To be
-/// carried out in the order of its members.
+/// The decision of a lease, or of a part of it: the commands to send, what to report, and when to resume it.
+/// Carry out the members in their order.
 struct lease_step {
-    std::optional<acquire_outcome> attempt;  ///< the attempt has ended so
-    std::optional<bool> extended;            ///< what the holder asked for is done, or has failed
-    std::optional<bool> shared;     ///< there is a value for another holder, or there is not
-    std::optional<loss> lost;       ///< it has ended by itself
-    duration lost_late{};           ///< how late the lease was woken for that
-    bool let_go = false;            ///< its release has begun: of what was attempted, held or lost
-    instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`
-    std::optional<lease_tag> send;  ///< send this to `targets`
+    std::optional<acquire_outcome> attempt;  ///< How the attempt has ended.
+    std::optional<bool> extended;            ///< Whether the holder's `extend` has succeeded.
+    std::optional<bool> shared;              ///< Whether there is a value for another holder.
+    std::optional<loss> lost;  ///< The lease has ended without a release, for this reason.
+    duration lost_late{};      ///< How late the lease was resumed to report this.
+    bool let_go = false;  ///< The release of an attempt, of a held or of a lost lease has begun.
+    instance_set heals;   ///< Send them an acquire, as `lease_tag::purpose_type::heal`.
+    std::optional<lease_tag> send;  ///< Send this to `targets`.
     instance_set targets = instance_set::all();
-    bool handed_off = false;  ///< it has another holder
-    /// The release went so; told once, and before `ended`.
+    bool handed_off = false;  ///< The lease has another holder now.
+    /// How the release has ended. Reported once, at the latest with `ended`.
     std::optional<release_outcome> resolved;
-    bool ended = false;        ///< nothing is left to do; told once
-    time_point until = never;  ///< to be woken then, if nothing comes before
+    bool ended = false;  ///< Nothing is left to do. Reported once.
+    /// Resume with a timer event at this time, unless another event comes before.
+    time_point until = never;
 };
 
 }  // namespace colock::core

@@ -7,38 +7,38 @@
 
 namespace colock::core {
 
-/// How an acquire ended, or one attempt of it.
+/// How an acquire, or one attempt of it, ended.
 enum class acquire_outcome : std::uint8_t {
     granted,
-    contended,    ///< somebody else holds it, and we were not to wait (any longer)
-    no_quorum,    ///< too few instances answered
-    too_slow,     ///< a quorum granted, but by then the lease would have been announced lost
-    wrong_kind,   ///< a lock of another kind has the name
-    wrong_limit,  ///< likewise, one of this kind that admits another number of holders
-    completed,  ///< the name has a record. If a quorum has it, there is nothing to do. Else it has to be settled first
+    contended,    ///< Another holder has the lock, and the acquire must not wait any longer.
+    no_quorum,    ///< Too few instances granted or denied.
+    too_slow,     ///< A quorum granted, but the lease would already be reported lost.
+    wrong_kind,   ///< A lock of another kind has the name.
+    wrong_limit,  ///< A lock of this kind that admits another number of holders has the name.
+    completed,    ///< The name has a record. If no quorum has it, it must be settled first.
     cancelled,
-    closed,  ///< its client was
-    // Not by the machine, but by the client:
-    would_deadlock,  ///< its owner holds the lock already, and would wait for itself
-    lease_lost,  ///< its owner has lost the lease that it was to enter again, or the lease that it was to adopt is lost
+    closed,  ///< The client was closed.
+    // The client, not the state machine, sets the values below.
+    would_deadlock,  ///< The owner already holds the lock, and would wait for itself.
+    lease_lost,      ///< The lease is lost that the owner wanted to enter again, or to adopt.
 };
 
-/// Why a lease ended by itself.
+/// Why a lease ended without a release.
 enum class loss : std::uint8_t {
-    none,         ///< it has not
-    keys_gone,    ///< so many instances no longer hold our token that there is no quorum of it left
-    unrenewable,  ///< no renewal won before the validity was over
-    expired,      ///< it was not to be renewed, and the validity is over
-    max_hold,     ///< held for as long as is allowed
-    closed,       ///< its client is closed
+    none,         ///< The lease is not lost.
+    keys_gone,    ///< So many instances no longer hold the token that it has no quorum.
+    unrenewable,  ///< No renewal succeeded before the validity ended.
+    expired,      ///< The lease is not renewed, and its validity has ended.
+    max_hold,     ///< The maximum hold time has passed.
+    closed,       ///< The client was closed.
 };
 
 /// How a release ended.
 enum class release_outcome : std::uint8_t {
-    released,   ///< it was ours to the end
-    expired,    ///< its time was over, and the keys were gone, or not known to be somebody else's
-    lost,       ///< keys were gone or somebody else's before the time was over
-    no_quorum,  ///< too few answered to tell
+    released,  ///< The lease was held until its release.
+    expired,   ///< The validity had ended. The keys were gone, or not known to have another holder.
+    lost,      ///< Keys had another holder, or were gone before the validity ended.
+    no_quorum,  ///< Too few instances replied to decide.
 };
 
 }  // namespace colock::core

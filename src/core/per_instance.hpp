@@ -11,8 +11,8 @@
 
 namespace colock::core {
 
-/// One `T` for each instance: an array whose size is given when it is made. Up to five, which is what
-/// nearly everybody has, are kept in place, without a heap allocation.
+/// One `T` for each instance: an array whose size is fixed at construction. Up to five elements, enough for
+/// nearly every client, are stored inline without a heap allocation.
 template <typename T>
 class per_instance {
 public:
@@ -28,7 +28,7 @@ public:
     per_instance& operator=(const per_instance&) = delete;
     ~per_instance() = default;
 
-    /// Sets all of them.
+    /// Sets all elements.
     void assign(const T& value) { std::fill(begin(), end(), value); }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -7,15 +7,16 @@
 
 namespace colock::core {
 
-/// What a remote queue advises the operation that is at the key.
+/// The advice of a remote queue to the operation that waits for the key.
 enum class queue_advice : std::uint8_t {
     none,
-    wait,        ///< an attempt makes no sense before its turn
-    turn,        ///< the lock seems to be free: attempt now
-    on_its_own,  ///< the queue cannot tell when it is its turn: it has to look for itself
-    poll,  ///< as that, and others have taken the lock time and again since: to be told is too late
-    broken,  ///< as `on_its_own`, and the ticket is given up
-    over,    ///< it has held the lock for long, and is to leave
+    wait,        ///< Do not attempt before the turn has come.
+    turn,        ///< The lock seems to be free: attempt now.
+    on_its_own,  ///< The queue cannot determine the turn: use the regular backoff.
+    /// As `on_its_own`. Others have taken the lock several times, so a notification comes too late.
+    poll,
+    broken,  ///< As `on_its_own`, and the ticket is given up.
+    over,    ///< The client has held the lock for long, and must leave the queue.
 };
 
 }  // namespace colock::core

@@ -17,7 +17,8 @@ queue_place::step queue_place::resume(const event& e, time_point now) {
             stayed_ = now;
             break;
         case kind::attempting:
-            // A server notifies no client of that client's own writes. So an attempt ends the watch of the lock.
+            // A server does not notify a client of the client's own writes. An attempt therefore ends the
+            // watch of the lock.
             status_ = status::attempting;
             lock_ = ticket_ = sight::unknown;
             break;
@@ -45,10 +46,10 @@ queue_place::step queue_place::resume(const event& e, time_point now) {
     return wait(advice::none);
 }
 
-/// Asks where it is, after it has begun to watch one of the two.
+/// Asks for the position, after it has begun to watch the lock or the ticket ahead.
 queue_place::step queue_place::look(bool at_lock, bool at_before, time_point now) {
     status_ = status::looking;
-    is_outdated_ = unanswered_ != 0;  // the answers that are still to come are older
+    is_outdated_ = unanswered_ != 0;  // The replies in flight are older.
     has_failed_ = false;
     stayed_ = now;
     step what = wait(advice::none);
@@ -68,7 +69,7 @@ queue_place::step queue_place::on_answer(const event& e, time_point now) {
         sight& what = e.kind == event::kind_type::lock ? lock_ : ticket_;
         what = is_absent(v) ? sight::gone : sight::watched;
         ends_ = run_out(v.remaining, now);
-    } else if (v.kind == vote_kind::denied) {  // our places are missing, and are taken again
+    } else if (v.kind == vote_kind::denied) {  // The client's places are missing.
         is_outdated_ = true;
     } else if (v.value != before_) {
         before_ = v.value;
@@ -77,7 +78,7 @@ queue_place::step queue_place::on_answer(const event& e, time_point now) {
     return unanswered_ == 0 && status_ != status::attempting ? find_turn(now) : wait(advice::none);
 }
 
-/// All that was asked is answered.
+/// Decides when all requests have been answered.
 queue_place::step queue_place::find_turn(time_point now) {
     if (has_failed_) {
         status_ = status::waiting;
@@ -96,12 +97,12 @@ queue_place::step queue_place::find_turn(time_point now) {
     return wait(advice::wait);
 }
 
-/// What it has watched may be gone.
+/// Reacts to the possible end of the watched key.
 queue_place::step queue_place::on_gone(time_point now) {
     lock_ = ticket_ = sight::unknown;
     ends_ = never;
     if (!is_first()) {
-        return look(true, false, now);  // a dead client is skipped as soon as we ask where we are
+        return look(true, false, now);  // The request skips a dead client.
     }
     status_ = status::attempting;
     return wait(advice::turn);
@@ -128,7 +129,7 @@ queue_place::step queue_place::on_time(time_point now) {
     stayed_ = now;
     step what = wait(advice::none);
     what.stay = true;
-    // A notification that was lost costs no more than this.
+    // A lost notification costs at most this interval.
     what.watch_lock = status_ == status::waiting && is_first();
     what.watch_before = status_ == status::waiting && !is_first();
     unanswered_ += 1U + unsigned{what.watch_lock} + unsigned{what.watch_before};

@@ -14,43 +14,47 @@
 namespace colock::core {
 
 struct queue_place_settings {
-    /// From one `stay` to the next.
+    /// The interval between `stay`s.
     duration refresh = milliseconds(250);
 
-    /// From the longest pause of a waiter that polls.
+    /// Returns the interval for the longest pause of a waiter that polls.
     [[nodiscard]] static duration refresh_for(duration longest_pause) noexcept {
         return std::clamp<duration>(longest_pause, milliseconds(50), std::chrono::seconds(1));
     }
 
-    /// How long a client's ticket lives. It outlives a few refreshes that are late.
+    /// Returns how long a client's ticket lives. It outlives a few late refreshes.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
 };
 
-/// When a client's first waiter attempts, if the order of a lock's waiters binds.
+/// Decides when a client's first waiter attempts, if the order of a lock's waiters is binding.
 ///
-/// One instance has a queue of all waiters of all clients, and a ticket for each client. A ticket is a key that lives as long as
-/// its client waits, and lives. An attempt succeeds only if no living waiter of another client is before those of its client. So this
-/// decides only when an attempt makes sense, and keeps the ticket alive.
+/// One instance has a queue of all waiters of all clients, and a ticket for each client. A ticket is a key
+/// that its client keeps alive while it waits. An attempt succeeds only if no living waiter of another client
+/// is ahead of the client's waiters. This class therefore only decides when an attempt makes sense, and keeps
+/// the ticket alive.
 ///
-/// The first in the queue watches the lock. Any other watches the ticket of the client before it. Each grant and each leave writes
-/// that ticket, and its end deletes it. (As in a queue lock, where each waiter spins on what the one before it will write: see
-/// `queue_ticket`.) A client asks for its position again after it has begun to watch. So no change falls between the two.
+/// The first client in the queue watches the lock. Any other client watches the ticket of the client ahead.
+/// Each grant and each leave writes that ticket, and its end deletes it. This resembles a queue lock, where
+/// each waiter spins on what the waiter ahead will write: see `queue_ticket`. After a client has begun to
+/// watch, it asks for its position again. It therefore misses no change in between.
 ///
-/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
+/// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class queue_place {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
-            entered,  ///< the first waiter of the client has entered the queue
-            attempting,  ///< a waiter of the client attempts, or the client has the lock and others wait
-            denied,          ///< an attempt was denied
-            stayed,          ///< the vote on `stay`: the client before ours
-            lock,            ///< the vote on `watch_lock`
-            before,          ///< the vote on `watch_before`
-            lock_changed,    ///< the instance tells that something has happened to the lock
-            before_changed,  ///< to the ticket of the client before ours
-            all_changed,     ///< it may have happened to any key
-            timer,           ///< the time to wait for has come
+            entered,  ///< The first waiter of the client has entered the queue.
+            /// A waiter of the client attempts, or the client has the lock and others wait.
+            attempting,
+            denied,        ///< An attempt was denied.
+            stayed,        ///< The vote on `stay`, with the client ahead.
+            lock,          ///< The vote on `watch_lock`.
+            before,        ///< The vote on `watch_before`.
+            lock_changed,  ///< The instance reports that the lock has changed.
+            /// The instance reports that the ticket of the client ahead has changed.
+            before_changed,
+            all_changed,  ///< Any key may have changed.
+            timer,        ///< The time to wait for has come.
         };
         kind_type kind = kind_type::timer;
         const core::vote* vote = nullptr;
@@ -64,32 +68,35 @@ public:
 
     struct step {
         bool stay =
-            false;  ///< send `stay`, which keeps the ticket alive and tells who is before us
-        bool watch_lock = false;  ///< send `remaining` of the lock, to be told of its changes, too
-        bool watch_before = false;  ///< send `remaining` of the ticket of `before()`, likewise
+            false;  ///< Send `stay`, which keeps the ticket alive and asks for the client ahead.
+        /// Send `remaining` for the lock. It also asks for reports of changes.
+        bool watch_lock = false;
+        /// Send `remaining` for the ticket of `before()`. It also asks for reports of changes.
+        bool watch_before = false;
         queue_place::advice advice = advice::none;
-        time_point until = never;  ///< to be woken then, if nothing comes before
+        /// Resume with a timer event at this time, unless another event comes before.
+        time_point until = never;
     };
 
     explicit queue_place(const queue_place_settings& settings) noexcept : settings_(settings) {}
 
     step resume(const event& e, time_point now);
 
-    /// The client before ours; 0 if there is none.
+    /// Returns the client ahead, or 0 if there is none.
     [[nodiscard]] std::uint64_t before() const noexcept { return before_; }
 
 private:
     enum class status : std::uint8_t {
-        attempting,  // or without a waiter that could: only the ticket is kept alive
-        looking,     // it has asked where it is
-        waiting,     // to be told by the instance
+        attempting,  // Or no waiter can attempt. Only the ticket is kept alive.
+        looking,     // It has asked for its position.
+        waiting,     // For a report of the instance.
     };
 
-    /// What is known of a key at the instance.
+    /// The knowledge of a key at the instance.
     enum class sight : std::uint8_t {
         unknown,
-        watched,  // the instance will tell of the next change
-        gone,     // as the latest answer says
+        watched,  // The instance will report the next change.
+        gone,     // According to the latest reply.
     };
 
     step look(bool at_lock, bool at_before, time_point now);
@@ -103,14 +110,14 @@ private:
 
     queue_place_settings settings_;
     status status_ = status::attempting;
-    unsigned unanswered_ = 0;   // of what it asked
-    bool is_outdated_ = false;  // what it asked: something has changed since
-    bool has_failed_ = false;   // one of the answers
+    unsigned unanswered_ = 0;   // Requests that are in flight.
+    bool is_outdated_ = false;  // Something has changed since the requests were sent.
+    bool has_failed_ = false;   // A request has failed.
     sight lock_ = sight::unknown;
-    sight ticket_ = sight::unknown;  // of the client before ours
+    sight ticket_ = sight::unknown;  // Of the client ahead.
     std::uint64_t before_ = 0;
-    time_point stayed_{};      // when it sent `stay` last
-    time_point ends_ = never;  // what it watches, unless that is renewed
+    time_point stayed_{};      // When it last sent `stay`.
+    time_point ends_ = never;  // The end of the watched key, unless that is renewed.
 };
 
 }  // namespace colock::core

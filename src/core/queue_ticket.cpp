@@ -48,7 +48,7 @@ time_point queue_ticket::rejoin_from(time_point now) const noexcept {
 
 // --- Asking -----------------------------------------------------------------------------------------
 
-/// Joins, anew or to keep the ticket alive.
+/// Joins the queue, or joins again to keep the ticket alive.
 queue_ticket::step queue_ticket::ask_position(bool and_the_lock, time_point now) {
     joined_ = now;
     interval_ = settings_.interval(now - place_since_);
@@ -106,7 +106,7 @@ void queue_ticket::note_position(const vote& v, time_point now) {
     }
 }
 
-/// All that was asked is answered.
+/// Decides when all requests have been answered.
 queue_ticket::step queue_ticket::find_turn(time_point now) {
     if (is_outdated_) {
         return ask_position(true, now);
@@ -133,7 +133,7 @@ queue_ticket::step queue_ticket::find_turn(time_point now) {
     return wait(advice::wait);
 }
 
-// --- Being told -------------------------------------------------------------------------------------
+// --- Notifications ----------------------------------------------------------------------------------
 
 queue_ticket::step queue_ticket::on_lock_changed(time_point now) {
     forget(sight::watched, lock_);
@@ -207,7 +207,7 @@ queue_ticket::step queue_ticket::wait(advice what) const {
     result.advice = what;
     if (status_ == status::holding) {
         result.until =
-            held_since_ + settings_.refresh;  // the ticket lives until then, however old it is
+            held_since_ + settings_.refresh;  // The ticket lives until then, however old it is.
     } else if (status_ == status::outside) {
         result.until = join_at_;
     } else if (unanswered_ != 0) {
@@ -218,7 +218,7 @@ queue_ticket::step queue_ticket::wait(advice what) const {
     return result;
 }
 
-/// When the first does not wait any longer to be told of the lock.
+/// Returns when the first client stops waiting for a report about the lock.
 time_point queue_ticket::next_look() const noexcept {
     return is_first() && status_ == status::waiting
                ? std::min(first_since_ + settings_.refresh, lock_end_)

@@ -37,7 +37,7 @@ lease_step release::resume(const event& e, time_point now) {
             on_late_vote(e.index, *e.vote, now);
             break;
         case event::kind_type::accepting:
-            close(e.index, now);  // what was sent before has been executed by now, or never will be
+            close(e.index, now);  // Earlier commands have been executed by now, or never will be.
             if (instances_[e.index] == progress::to_retry) {
                 set(e.index, progress::to_send);
             }
@@ -48,7 +48,8 @@ lease_step release::resume(const event& e, time_point now) {
     return advance(now);
 }
 
-/// It has answered its acquire, and may have executed that just now.
+/// Ends the open state of an instance that has answered its acquire. It may have executed the acquire just
+/// now.
 void release::close(std::size_t index, time_point now) noexcept {
     if (open_.contains(index)) {
         open_.remove(index);
@@ -56,8 +57,8 @@ void release::close(std::size_t index, time_point now) noexcept {
     }
 }
 
-/// On one connection the release runs after the acquire. If an instance nevertheless says that it had nothing to release,
-/// and then that it had granted, or the other way round, it is asked again.
+/// On one connection the release runs after the acquire. If an instance nevertheless denies the release and
+/// grants the acquire, in any order, the release is sent again.
 void release::on_late_vote(std::size_t index, const vote& v, time_point now) {
     if (!may_execute_later(v)) {
         close(index, now);
@@ -101,7 +102,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::denied:
             open_.remove(index);
-            if (overtaking_.contains(index)) {  // it may have had nothing to release yet
+            if (overtaking_.contains(index)) {  // Its key may not have existed yet.
                 overtaking_.remove(index);
                 set(index, progress::to_send);
                 break;
@@ -110,13 +111,13 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::failed:
             if (answered(v.reason)) {
-                close(index, now);  // on a new connection
+                close(index, now);  // It has answered on a new connection.
             }
             set(index, progress::to_retry);
             failures_.resize(settings_.instances);
             failures_[index] = v;
-            // Thousands of leases may wait for one that is down, which will tell: to try now and then cost
-            // a quarter as much as all the locks that were taken without it.
+            // Thousands of leases may wait for an instance that is down, and it reports when it is back.
+            // Regular tries would cost a quarter as much as all locks that are acquired without it.
             if (v.reason != failure::down && retry_at_ == never) {
                 retry_at_ = now + settings_.retry.delay(tries_++, next_random(random_));
             }
@@ -161,7 +162,7 @@ lease_step release::end(lease_step step) noexcept {
     return step;
 }
 
-/// Nothing while it is open.
+/// Returns nothing while the outcome is open.
 std::optional<release_outcome> release::outcome(time_point now) const {
     const std::size_t quorum = quorum_of(settings_.instances);
     const std::size_t another = count(progress::another);
@@ -171,7 +172,7 @@ std::optional<release_outcome> release::outcome(time_point now) const {
     if (count(progress::deleted) >= quorum) {
         return release_outcome::released;
     }
-    if (settings_.instances - unconcerned - gone < quorum) {  // the token has no quorum any more
+    if (settings_.instances - unconcerned - gone < quorum) {  // The token has no quorum.
         return another != 0 || started_at_ < settings_.valid_until ? release_outcome::lost
                                                                    : release_outcome::expired;
     }
@@ -183,12 +184,12 @@ std::optional<release_outcome> release::outcome(time_point now) const {
     if (!all_answered && !all_gone && now < started_at_ + settings_.instance_timeout) {
         return std::nullopt;
     }
-    // Some fail to answer. If most do, nothing speaks against its having been ours.
+    // Some instances do not reply. If a quorum has replied, nothing contradicts that the lease was held.
     const std::size_t answered = count(progress::deleted) + gone + unconcerned;
     return answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
 }
 
-/// All, mostly, and then it is fast.
+/// Mostly returns all instances, by a fast path.
 instance_set release::to_send() const noexcept {
     if (count(progress::to_send) == settings_.instances) {
         return instance_set::all();

@@ -23,35 +23,35 @@ struct release_settings {
     std::size_t instances = 1;
     duration instance_timeout{};
     core::backoff retry;
-    /// Until when the lease is, or was, valid; `time_point::min()` for one that never was.
+    /// Until when the lease is, or was, valid. `time_point::min()` if it never was.
     time_point valid_until = time_point::min();
-    /// From when on no server can have the key any more, so that there is nothing left to release: but for
-    /// those that are still `open`.
+    /// The time from which no server can have the key any more, so that nothing is left to release. It does
+    /// not apply to instances that are still open.
     time_point gone_at = never;
-    /// For how long a server keeps a key at most, with the drift.
+    /// The maximum time for which a server keeps a key, with the drift.
     duration longest_life{};
 };
 
-/// Gives a token back: sends `step::release` to every instance that may hold it, says how that went
-/// as soon as it is known, and goes on until each of them has answered or the keys have run out.
-/// Serves a lease that is let go as well as an attempt that failed.
+/// Releases a token. It sends `step::release` to every instance that may hold the token, and reports the
+/// outcome as soon as it is known. It continues until each of them has replied, or the keys have expired. It
+/// serves a lease that was held as well as an attempt that failed.
 ///
-/// A server that was sent an acquire and has not answered it may execute it at any time: a server that was
-/// stopped finds it in its socket when it goes on, however long the connection has been given up. Such an
-/// instance is open. Its key cannot be said to have run out before a new connection has answered, since only
-/// then what was sent before is known to have been executed.
+/// A server that was sent an acquire and has not replied may execute it at any time. A stopped server finds
+/// it in its socket when it resumes, even if the connection was given up long before. Such an instance is
+/// open. Its key is not considered expired before a new connection has answered. Only then is
+/// everything that was sent before known to have been executed.
 ///
-/// To be resumed as `lease` is, of which it is a part. It sends `release`; says `resolved`, and `ended` when nothing is left
-/// to do. `ended` is final for the lease, which tells it nothing more.
+/// It is a part of `lease`, and is resumed in the same way. It sends `release`. It reports `resolved`, and
+/// `ended` when nothing is left to do. After `ended` it gets no further events.
 class release {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
             start,
-            vote,       ///< an instance voted on its release
-            late_vote,  ///< an instance voted on the acquire, or heal, that is being given back
-            accepting,  ///< an instance that was down takes commands again
-            timer,      ///< the time to wait for has come
+            vote,       ///< An instance voted on its release.
+            late_vote,  ///< An instance voted on the acquire or heal that is being released.
+            accepting,  ///< An instance that was down takes commands again.
+            timer,      ///< The time to wait for has come.
         };
         kind_type kind = kind_type::start;
         std::size_t index = 0;
@@ -70,24 +70,25 @@ public:
         static event timer() { return {kind_type::timer, 0, nullptr}; }
     };
 
-    /// The instances in `holding` may hold the token, and the others are known not to. Of those, the ones in `open` may be about
-    /// to execute an acquire. `seed` feeds the jitter of the retries.
+    /// The instances in `holding` may hold the token, and the others are known not to. Of these, the
+    /// instances in `open` may be about to execute an acquire. `seed` feeds the jitter of the retries.
     release(const release_settings& settings, instance_set holding, instance_set open,
             std::uint64_t seed);
 
     lease_step resume(const event& e, time_point now);
 
-    /// What each instance has answered last, for people. Silence is a timeout, and an instance that
-    /// never had the token has denied.
+    /// Returns the latest reply of each instance, for diagnostics. Silence counts as a timeout. An instance
+    /// that never had the token counts as a denial.
     [[nodiscard]] round votes() const;
 
-    /// Whether an instance that was sent the command may answer it yet: within its timeout.
+    /// Returns whether an instance that was sent the command may still reply within its timeout.
     [[nodiscard]] bool awaits_answer(time_point now) const noexcept {
         return count(progress::to_send) + count(progress::sent) != 0 &&
                now < started_at_ + settings_.instance_timeout;
     }
 
-    /// Whether those that may have the token could be a quorum. A late grant may make it so after the outcome was told.
+    /// Returns whether the instances that may have the token could be a quorum. A late grant may make this
+    /// true after the outcome was reported.
     [[nodiscard]] bool may_have_quorum() const noexcept {
         return count(progress::to_send) + count(progress::sent) + count(progress::to_retry) >=
                quorum_of(settings_.instances);
@@ -95,23 +96,23 @@ public:
 
 private:
     enum class status : std::uint8_t {
-        asking,    // the outcome is open
-        retrying,  // it was told, and some are still to answer
+        asking,    // The outcome is open.
+        retrying,  // The outcome was reported, and some instances have not replied yet.
         ended,
     };
     enum class progress : std::uint8_t {
-        unconcerned,  // never held the token
+        unconcerned,  // It never held the token.
         to_send,
         sent,
         to_retry,
         deleted,
-        nobody,  // had no such key
+        nobody,  // It had no such key.
         another,
-        not_ours,  // one of these two
+        not_ours,  // One of these two.
     };
     static constexpr std::size_t progress_values = 8;
 
-    /// Whether instance `index` is thought not to have the token.
+    /// Returns whether instance `index` is believed not to have the token.
     [[nodiscard]] bool thinks_without(std::size_t index) const {
         switch (instances_[index]) {
             case progress::unconcerned:
@@ -138,18 +139,19 @@ private:
         return counts_[static_cast<std::size_t>(p)];
     }
 
-    // What every vote needs comes first.
+    // Members that every vote needs come first.
     per_instance<progress> instances_;
-    std::array<std::uint8_t, progress_values> counts_{};  // of the instances at each progress
+    // The number of instances at each progress.
+    std::array<std::uint8_t, progress_values> counts_{};
     status status_ = status::asking;
     std::uint32_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;
     release_settings settings_;
     std::uint64_t random_;
-    instance_set overtaking_;     // their releases were sent before their grants were heard of
-    instance_set open_;           // they may be about to execute an acquire
-    std::vector<vote> failures_;  // the latest of each instance; empty until there is one
+    instance_set overtaking_;     // Their releases were sent before their grants arrived.
+    instance_set open_;           // They may be about to execute an acquire.
+    std::vector<vote> failures_;  // The latest of each instance. Empty until there is one.
 };
 
 }  // namespace colock::core

@@ -8,7 +8,7 @@
 namespace colock::core {
 namespace {
 
-/// What is to a new ttl as an interval is to the ttl. Not 0, which would be "never", however short.
+/// Scales an interval in proportion to the new ttl. The result is not 0, which would mean "never".
 duration scaled(duration interval, duration ttl, duration new_ttl) {
     if (interval == duration::zero()) {
         return interval;
@@ -20,7 +20,7 @@ duration scaled(duration interval, duration ttl, duration new_ttl) {
         duration(static_cast<duration::rep>(static_cast<double>(interval.count()) * ratio)));
 }
 
-/// When the round was sent that granted a lease until `valid_until`.
+/// Returns when the round was sent that granted a lease until `valid_until`.
 time_point sent_of(time_point valid_until, const renew_settings& settings) {
     return valid_until - (settings.ttl - settings.drift.of(settings.ttl));
 }
@@ -55,7 +55,7 @@ lease_step renew::go_on(const event& e, time_point now) {
             break;
         case kind::vote:
             if (!round_ || e.round != round_number_) {
-                return {};  // too late for its round
+                return {};  // The vote is too late for its round.
             }
             round_->votes.record(e.index, *e.vote);
             break;
@@ -76,13 +76,13 @@ lease_step renew::go_on(const event& e, time_point now) {
     return {};
 }
 
-/// What a lease with no round in flight has to do now.
+/// Decides what to do now, if no round is in flight.
 lease_step renew::act(time_point now) {
     if (round_ && round_->won && round_->votes.granted() == settings_.instances) {
-        round_.reset();  // there is nothing more to learn from it
+        round_.reset();  // All its votes are known.
     }
     if (round_ && round_->votes.denied() > spare_of(settings_.instances)) {
-        // Known only after the round had failed.
+        // The denials came only after the round had failed.
         return lose(loss::keys_gone);
     }
     if (now >= loss_time()) {
@@ -112,9 +112,9 @@ lease_step renew::begin_round(duration ttl, bool asked_for, time_point now) {
     return step;
 }
 
-/// Ends the round if the votes that are still out cannot change how.
+/// Ends the round if the outstanding votes cannot change its outcome.
 lease_step renew::consider(time_point now) {
-    // What is over does not come back; and a shorter ttl that would be over by now does not take hold.
+    // Validity that is over does not return. A shorter ttl that would be over by now does not take effect.
     const time_point in_time = core::valid_until(sent_, round_ttl_, settings_.drift) -
                                loss_notice(round_ttl_, settings_.loss_margin);
     if (round_->votes.won() && now < valid_until_ && now < in_time) {
@@ -140,11 +140,11 @@ lease_step renew::end_round(bool success, time_point now) {
     if (success) {
         ++won_;
         failed_in_a_row_ = 0;
-        if (round_ttl_ != settings_.ttl) {  // keep renewing at the same fraction of the new ttl
+        if (round_ttl_ != settings_.ttl) {  // Keep renewing at the same fraction of the new ttl.
             settings_.interval = scaled(settings_.interval, settings_.ttl, round_ttl_);
             settings_.ttl = round_ttl_;
         }
-        // Also if that is sooner: a key that was healed meanwhile lives no longer.
+        // The validity may also become shorter: a key that was healed in the meantime lives no longer.
         valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
         notice_ = loss_notice(round_ttl_, settings_.loss_margin);
         plan(settings_.interval, sent_, now);
@@ -152,7 +152,7 @@ lease_step renew::end_round(bool success, time_point now) {
         ++failed_;
         round_ttl_ = settings_.ttl;
         if (settings_.interval > duration::zero()) {
-            // Soon at first, then less often: 1/32, 1/16, at most 1/8 of the interval; sooner when
+            // Soon at first, then less often: after 1/32, 1/16, and at most 1/8 of the interval. Sooner if
             // little is left.
             const auto shift = std::min<std::uint32_t>(failed_in_a_row_, 2);
             next_renewal_ =
@@ -168,7 +168,7 @@ lease_step renew::end_round(bool success, time_point now) {
     return step;
 }
 
-/// The next renewal: so long after the round that was granted, or sooner where rounds are slow.
+/// Plans the next renewal: `after_sent` after the granted round was sent, or sooner if rounds are slow.
 void renew::plan(duration after_sent, time_point sent, time_point granted) {
     if (settings_.interval == duration::zero()) {
         next_renewal_ = never;
@@ -199,7 +199,7 @@ time_point renew::max_hold_loss_time() const noexcept {
                                             settings_.loss_margin);
 }
 
-/// Why it is lost at `loss_time`.
+/// Returns why the lease is lost at `loss_time`.
 loss renew::reason_for_loss() const {
     if (max_hold_loss_time() == loss_time()) {
         return loss::max_hold;
@@ -207,7 +207,7 @@ loss renew::reason_for_loss() const {
     return settings_.interval == duration::zero() ? loss::expired : loss::unrenewable;
 }
 
-/// The instances that were found without the key in a round that won, once each.
+/// Returns the instances without the key in a round that succeeded. It returns each of them once.
 instance_set renew::take_healable() {
     instance_set result;
     if (!round_ || !round_->won) {

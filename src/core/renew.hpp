@@ -20,39 +20,42 @@ namespace colock::core {
 struct renew_settings {
     std::size_t instances = 1;
     duration ttl{};
-    /// From one renewal to the next; 0 = never renew.
+    /// The interval between renewals. 0 = never renew.
     duration interval{};
-    /// From the sending of the acquire to the first renewal; 0 = `interval`.
+    /// The time from sending the acquire to the first renewal. 0 = `interval`.
     duration first{};
-    /// A renewal that is not urgent begins at a multiple of it, so that many leases are renewed by one batch;
-    /// 0 = at any time.
+    /// A renewal that is not urgent begins at a multiple of this, so that one batch renews many leases. 0 =
+    /// at any time.
     duration grid{};
     drift_bound drift;
     duration instance_timeout{};
-    /// From the grant on; 0 = unlimited.
+    /// The maximum time from the grant on. 0 = unlimited.
     duration max_hold{};
     /// See `loss_notice`.
     std::optional<duration> loss_margin{};
 };
 
-/// The watchdog: keeps a granted lease until it must say that it is lost.
+/// The watchdog: keeps a granted lease until it must report that the lease is lost.
 ///
-/// A renewal is a round of `step::extend`. When it wins, the validity counts from when it was sent;
-/// instances that by then had no key get one again (`heal`), but never otherwise is a key made. When
-/// it fails, it is tried again, soon and for as long as the validity lasts. A renewal begins so early that
-/// two of them, each as slow as the last round was, end before the loss would be announced. Validity never lasts longer
-/// than `max_hold` allows. The loss is announced a `loss_notice` before the validity ends; validity that
-/// is over never comes back, whatever a round then wins. After `lost` an `extend` that is under
-/// way gets no answer.
+/// A renewal is a round of `step::extend`. If it succeeds, the validity counts from when it was sent.
+/// Instances that had no key by then get it again by a `heal`, and a key is never created otherwise. If a
+/// renewal fails, it is repeated, soon and as long as the validity lasts.
 ///
-/// To be resumed as `lease` is, of which it is a part. It sends `extend` to all, and `heal`s; says `extended` and `lost`.
+/// A renewal begins so early that two of them end before the loss would be reported, if each is as slow as
+/// the last round. The validity never lasts longer than `max_hold` allows. The loss is reported a
+/// `loss_notice` before the validity ends. Validity that is over never returns, whatever a round then
+/// achieves. An `extend` in progress gets no answer after `lost`.
+///
+/// It is a part of `lease`, and is resumed in the same way. It sends `extend` to all instances, and `heal`s.
+/// It reports `extended` and `lost`.
 class renew {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
-            timer,   ///< the time to wait for has come; also to begin with
-            vote,    ///< an instance voted on round number `round`
-            extend,  ///< the holder wants another `ttl`; not while an earlier one is unanswered
+            timer,  ///< The time to wait for has come. Also the first event.
+            vote,   ///< An instance voted on round number `round`.
+            /// The holder asks for another `ttl`. Not while an earlier request is unanswered.
+            extend,
         };
         kind_type kind = kind_type::timer;
         std::size_t index = 0;
@@ -68,52 +71,54 @@ public:
         static event extend(duration ttl) { return {kind_type::extend, 0, 0, ttl, nullptr}; }
     };
 
-    /// A lease granted at `granted_at` and valid until `valid_until`.
+    /// Begins with a lease that was granted at `granted_at` and is valid until `valid_until`.
     renew(const renew_settings& settings, time_point granted_at, time_point valid_until);
 
     lease_step resume(const event& e, time_point now);
 
-    /// It has another holder, whose time to hold it begins.
+    /// Begins the time of another holder.
     void hand_off(time_point now) noexcept { granted_at_ = now; }
 
-    /// Nobody has asked for another ttl and waits for the answer.
+    /// Returns whether no request for another ttl waits for its answer.
     [[nodiscard]] bool undisturbed() const noexcept {
         return !extend_waits_ && !(status_ == status::voting && asked_for_);
     }
 
-    /// The end of the validity as it stands.
+    /// Returns the current end of the validity.
     [[nodiscard]] time_point valid_until() const noexcept {
         return std::min(valid_until_, max_hold_end());
     }
 
-    /// When the loss is announced, if nothing is renewed until then.
+    /// Returns when the loss is reported, if no renewal succeeds until then.
     [[nodiscard]] time_point loss_time() const noexcept;
 
-    /// When it acts next, if nothing comes before.
+    /// Returns when it acts next, if no event comes before.
     [[nodiscard]] time_point due() const noexcept {
         return std::min(
             status_ == status::voting ? sent_ + settings_.instance_timeout : next_renewal_,
             loss_time());
     }
 
-    /// The ttl of the round under way, or that in force.
+    /// Returns the ttl of the round in progress, or else the one in force.
     [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
     [[nodiscard]] duration ttl_in_force() const noexcept { return settings_.ttl; }
 
-    /// The number of the current or last round, less than `lease_tag::round_numbers`; the first is 1.
+    /// Returns the number of the current or last round, less than `lease_tag::round_numbers`. The first is 1.
     [[nodiscard]] std::uint32_t round_number() const noexcept { return round_number_; }
 
-    /// The votes of the current or last round; null before the first, and once all have granted.
+    /// Returns the votes of the current or last round. Returns null before the first, and once all instances
+    /// have granted.
     [[nodiscard]] const round* votes() const noexcept { return round_ ? &round_->votes : nullptr; }
 
-    /// How many rounds won, and how many found no quorum.
+    /// Returns how many rounds succeeded, and how many found no quorum.
     [[nodiscard]] std::uint32_t won() const noexcept { return won_; }
     [[nodiscard]] std::uint32_t failed() const noexcept { return failed_; }
 
 private:
     enum class status : std::uint8_t { holding, voting, ended };
 
-    /// Most leases end before there is one, and most of them are granted by all.
+    /// A renewal that is in progress. Most leases end before the first one, and most renewals are granted by
+    /// all instances.
     struct renewal_round {
         explicit renewal_round(std::size_t instances) : votes(instances) {}
         round votes;
@@ -137,16 +142,16 @@ private:
 
     renew_settings settings_;
     time_point granted_at_;
-    time_point valid_until_;  // by what the instances granted, whatever max_hold is
-    duration notice_;         // how long before that to announce the loss
+    time_point valid_until_;  // As granted by the instances, whatever `max_hold` is.
+    duration notice_;         // How long before that the loss is reported.
     time_point next_renewal_ = never;
     duration round_ttl_;
     time_point sent_{};
-    duration wanted_{};  // by an `extend`, if one waits for the round in flight to end
+    duration wanted_{};  // By an `extend` that waits for the end of the round in flight.
     std::unique_ptr<renewal_round> round_;
     status status_ = status::holding;
     bool extend_waits_ = false;
-    bool asked_for_ = false;  // the round in flight is the holder's own `extend`
+    bool asked_for_ = false;  // The round in flight is the holder's own `extend`.
     std::uint32_t round_number_ = 0;
     std::uint32_t won_ = 0;
     std::uint32_t failed_ = 0;

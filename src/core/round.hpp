@@ -16,36 +16,37 @@
 
 namespace colock::core {
 
-/// The smallest number of instances such that any two sets of so many share one: the majority of
-/// the *configured* instances, whether they are up or not.
+/// Returns the smallest size for which any two sets of instances overlap. This is the majority of the
+/// *configured* instances, whether they are up or not.
 constexpr std::size_t quorum_of(std::size_t instances) noexcept {
     return instances / 2 + 1;
 }
 
-/// How many instances may do without before a quorum is impossible.
+/// Returns how many instances may fail or deny while a quorum is still possible.
 constexpr std::size_t spare_of(std::size_t instances) noexcept {
     return instances - quorum_of(instances);
 }
 
 /// A record that instances have reported: see `key_state::completed`.
 struct common_record {
-    std::shared_ptr<const std::string> text;     ///< null: no instance has one
-    std::size_t count = 0;                       ///< how many have this one
-    milliseconds remaining = unknown_remaining;  ///< how long the last of these will live
+    std::shared_ptr<const std::string> text;     ///< Null if no instance has a record.
+    std::size_t count = 0;                       ///< How many instances have this record.
+    milliseconds remaining = unknown_remaining;  ///< How long the last of its copies will live.
 };
 
-/// The votes on one round: a command sent to all instances at once. Counts each instance once.
+/// The votes on one round: a command that is sent to all instances at once. Each instance counts once.
 class round {
 public:
     explicit round(std::size_t instances) : ballots_(instances) {}
 
-    /// Forgets all votes.
+    /// Removes all votes.
     void clear();
 
-    /// Counts the first vote of an instance; returns false, and ignores it, if it has voted before.
+    /// Counts the first vote of an instance. Returns false and ignores the vote if the instance has already
+    /// voted.
     bool record(std::size_t index, const vote& v);
 
-    /// Votes `failed` with `reason` on behalf of each instance that has not voted.
+    /// Records a failed vote with `reason` for each instance that has not voted.
     void fail_silent(failure reason);
 
     [[nodiscard]] std::size_t instances() const noexcept { return ballots_.size(); }
@@ -56,23 +57,24 @@ public:
         return instances() - granted_ - denied_ - failed_;
     }
 
-    /// A quorum has granted.
+    /// Returns whether a quorum has granted.
     [[nodiscard]] bool won() const noexcept { return granted_ >= quorum_of(instances()); }
 
-    /// Whatever the silent ones say, there will be no quorum of grants.
+    /// Returns whether a quorum of grants is impossible, whatever the silent instances vote.
     [[nodiscard]] bool impossible() const noexcept {
         return denied_ + failed_ > spare_of(instances());
     }
 
-    /// There can be no quorum even if all that denied had granted: too few can be asked.
+    /// Returns whether too many instances have failed for a quorum, even if all others grant.
     [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
 
-    /// If it is unreachable: when so many quarantines have ended that a quorum could grant; `never` if that is not known, or
-    /// if too many have failed for other reasons. An instance that has not voted counts as if it could grant.
+    /// For an unreachable round, returns when enough quarantines have ended for a quorum to grant. Returns
+    /// `never` if that is unknown, or if too many instances failed for other reasons. An instance that has
+    /// not failed counts as able to grant.
     [[nodiscard]] time_point reachable_from() const;
 
-    /// Whether an instance that has failed may grant at any time. An instance in quarantine grants only when the quarantine
-    /// ends. An instance that is down wakes the waiters when it is back.
+    /// Returns whether a failed instance may grant at any time. A quarantined instance grants only when its
+    /// quarantine ends. An instance that is down wakes the waiters when it is back.
     [[nodiscard]] bool may_recover_at_any_time() const;
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
@@ -89,23 +91,23 @@ public:
         return has_voted(index, vote_kind::failed);
     }
 
-    /// The value that the grant of an instance has brought; 0 if it has brought none.
+    /// Returns the value of an instance's grant, or 0 if it has none.
     [[nodiscard]] std::uint64_t value_of(std::size_t index) const noexcept {
         return values_.empty() ? 0 : values_[index];
     }
 
-    /// What the grant of an instance has told beside its value: see `vote::detail`. Null if it has told nothing.
+    /// Returns the detail of an instance's grant, or null if it has none: see `vote::detail`.
     [[nodiscard]] const std::string* text_of(std::size_t index) const noexcept {
         return remarks_.empty() ? nullptr : remarks_[index].detail.get();
     }
 
-    /// Of the records that instances have denied with, the one that most have.
+    /// Returns the record that most of the denying instances have reported.
     [[nodiscard]] common_record record() const;
 
-    /// The votes that have denied so cost the quorum.
+    /// Returns whether the denials with this key state alone make a quorum impossible.
     [[nodiscard]] bool impossible_by(key_state why) const;
 
-    /// The vote of an instance, without its times; nothing while it is silent.
+    /// Returns the vote of an instance without its times. Returns nothing while the instance is silent.
     [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
 
 private:
@@ -116,7 +118,7 @@ private:
         core::key_state key = key_state::absent;
     };
 
-    /// What few votes have.
+    /// The parts that few votes have.
     struct remark {
         std::shared_ptr<const std::string> detail;
         time_point quarantined_until = never;
@@ -131,8 +133,8 @@ private:
     std::uint8_t granted_ = 0;
     std::uint8_t denied_ = 0;
     std::uint8_t failed_ = 0;
-    std::vector<std::uint64_t> values_;  // empty until a vote has one
-    std::vector<remark> remarks_;        // likewise
+    std::vector<std::uint64_t> values_;  // Empty until a vote has a value.
+    std::vector<remark> remarks_;        // Empty until a vote has a remark.
 };
 
 }  // namespace colock::core

@@ -52,8 +52,9 @@ settlement::step settlement::on_answer(const event& e, time_point now) {
     return decide_answer(now);
 }
 
-/// Without a quorum it waits for all votes, even if no quorum is possible any more: a minority may have a record. That is worth the
-/// time, since a body may run otherwise. An instance that is silent for longer is not asked again.
+/// Without a quorum, waits for all votes, even if no quorum is possible any more: a minority may have a
+/// record. Otherwise a body might run again, so the wait is worth its time. An instance that is silent for
+/// longer is not asked again.
 settlement::step settlement::decide_answer(time_point now) {
     const common_record found = votes_.record();
     has_met_record_ = has_met_record_ || found.count != 0;
@@ -72,7 +73,7 @@ settlement::step settlement::end_round(const common_record& found, time_point no
     return asked_ == message::look ? ask(message::inspect, now) : store(found, now);
 }
 
-/// How many instances would take a record: they have no key, or the key has our token.
+/// Returns how many instances would take a record: they have no key, or the key has the caller's token.
 std::size_t settlement::free() const {
     std::size_t result = 0;
     for (std::size_t i = 0; i != settings_.instances; ++i) {
@@ -90,7 +91,7 @@ settlement::step settlement::store(const common_record& found, time_point now) {
     status_ = status::storing;
     record_ = found.text;
     constexpr milliseconds longest_life =
-        std::chrono::hours(24 * 365);  // somebody may have removed the ttl
+        std::chrono::hours(24 * 365);  // An operator may have removed the ttl.
     life_ = std::min(found.remaining, longest_life);
     votes_.clear();
     sent_ = now;

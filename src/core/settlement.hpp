@@ -19,12 +19,13 @@ namespace colock::core {
 
 /// How a settlement ended.
 enum class settlement_outcome : std::uint8_t {
-    settled,    ///< a quorum has the record
-    unsettled,  ///< no quorum has one, as far as is known
-    refused,    ///< a quorum will not have the record: the token does not hold the key there
-    // Not by the machine, but by the client:
-    lost,     ///< the lease was lost first. Nobody knows who has the record
-    overdue,  ///< likewise, as no quorum has stored it in the time of a ttl
+    settled,    ///< A quorum has the record.
+    unsettled,  ///< No quorum has a record, as far as is known.
+    refused,    ///< A quorum refuses the record: the token does not hold the key there.
+    // The client, not the state machine, sets the values below.
+    lost,  ///< The lease was lost first. It is unknown which instances have the record.
+    /// No quorum stored the record in the time of a ttl. It is unknown which instances have it.
+    overdue,
     cancelled,
     closed,
 };
@@ -32,31 +33,34 @@ enum class settlement_outcome : std::uint8_t {
 struct settlement_settings {
     std::size_t instances = 1;
     duration instance_timeout{};
-    /// Between copies of a record that was not written.
+    /// The pauses between copies of a record that was not stored.
     backoff retry;
 };
 
-/// Finds the record of a name, or has a quorum of instances store it. A record says what the name's work has come to. The holder of
-/// the name writes it in place of its token. So a quorum has either the token or the record.
+/// Finds the record of a name, or makes a quorum of instances store it. A record contains the result of the
+/// name's work. The holder of the name writes the record in place of its token. A quorum therefore has either
+/// the token or the record.
 ///
-/// - `look` asks all instances. If a minority has a record, its holder may have died while it was being written. Then it does what
-///   `settle` does.
-/// - `settle` asks again, and also how long the record will live. Then it has the record stored where there is no key, or the caller's
-///   token. If that makes a quorum, the record counts. If another holder has a quorum, it does not: the two quorums would share an
-///   instance. A copy lives no longer than the first one. Otherwise a name in frequent use would never be free again: its copies
-///   end a few milliseconds apart, and so there is a minority at each end.
-/// - `complete` has a new record stored, where the token holds the key. It is sent again until a quorum has it, or cannot have it.
+/// - `look` asks all instances. If a minority has a record, its holder may have died while it wrote the
+///   record. Then `look` does the same as `settle`.
+/// - `settle` asks again, and also how long the record will live. Then it stores the record where there is no
+///   key, or the caller's token. If that makes a quorum, the record counts. If another holder has a quorum,
+///   the record does not count, because the two quorums would share an instance. A copy lives no longer than
+///   the first one. Otherwise a name in frequent use would never be free again: copies end a few milliseconds
+///   apart, so each end leaves a minority.
+/// - `complete` stores a new record where the token holds the key. It sends the record again until a quorum
+///   has it, or cannot have it.
 ///
-/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
+/// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class settlement {
 public:
     enum class task_type : std::uint8_t { look, settle, complete };
 
-    /// What is sent to instances. A vote comes back with it.
+    /// The message to instances. A vote comes back with it.
     enum class message : std::uint8_t {
         look,
-        inspect,  ///< a `look` that explains
-        write,    ///< `complete` with the record and its life
+        inspect,  ///< A `look` that explains: see `command::explains`.
+        write,    ///< A `complete` with the record and its life.
     };
 
     struct event {
@@ -75,17 +79,18 @@ public:
     };
 
     struct step {
-        instance_set targets;  ///< send `what` to them, unless there is none
+        instance_set targets;  ///< Send `what` to them, unless there is none.
         message what = message::look;
-        bool done = false;         ///< see `outcome`
-        time_point until = never;  ///< to be woken then, if nothing comes before
+        bool done = false;  ///< It has ended: see `outcome`.
+        /// Resume with a timer event at this time, unless another event comes before.
+        time_point until = never;
     };
 
-    /// Has a name's record found.
+    /// Prepares to find the record of a name.
     settlement(const settlement_settings& settings, task_type task)
         : settings_(settings), task_(task), votes_(settings.instances) {}
 
-    /// Has this record stored.
+    /// Prepares to store this record.
     settlement(const settlement_settings& settings, std::shared_ptr<const std::string> record,
                milliseconds life)
         : settings_(settings),
@@ -94,23 +99,23 @@ public:
           record_(std::move(record)),
           life_(life) {}
 
-    /// Before the start: feeds the jitter.
+    /// Feeds the jitter. Call it before the start.
     void seed(std::uint64_t random) noexcept { random_ = random; }
 
     step resume(const event& e, time_point now);
 
     [[nodiscard]] task_type task() const noexcept { return task_; }
-    /// Of one that is done.
+    /// Returns how it ended. Call it only then.
     [[nodiscard]] settlement_outcome outcome() const noexcept { return outcome_; }
-    /// The record that is to be stored, or that a quorum has if it is settled. Commands refer to it.
+    /// Returns the record to store, or the record that a quorum has if it is settled. Commands refer to it.
     [[nodiscard]] const std::shared_ptr<const std::string>& record() const noexcept {
         return record_;
     }
-    /// Whether an instance has told of a record.
+    /// Returns whether an instance has reported a record.
     [[nodiscard]] bool has_met_record() const noexcept { return has_met_record_; }
-    /// How long the record is to live where it is stored.
+    /// Returns how long the record shall live where it is stored.
     [[nodiscard]] milliseconds life() const noexcept { return life_; }
-    /// The votes on the latest round.
+    /// Returns the votes on the latest round.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
 private:
@@ -138,7 +143,8 @@ private:
     std::shared_ptr<const std::string> record_;
     milliseconds life_{};
     settlement_outcome outcome_ = settlement_outcome::unsettled;
-    // Of a `complete`, which has no rounds: who has the record, who refuses it, and who is to be sent it again at `resend_at_`.
+    // For a `complete`, which has no rounds: the instances that have the record, that refuse it, and that
+    // will get it again at `resend_at_`.
     instance_set stored_;
     instance_set refused_;
     instance_set to_resend_;

@@ -8,7 +8,7 @@
 
 namespace colock::core {
 
-/// A hash on which all processes agree, whatever they were built with: FNV-1a,
+/// Returns the FNV-1a hash of a text. All processes compute the same hash, however they were built.
 /// http://www.isthe.com/chongo/tech/comp/fnv/
 constexpr std::uint64_t stable_hash(std::string_view text) noexcept {
     std::uint64_t hash = 0xcbf29ce484222325U;

@@ -7,13 +7,13 @@
 
 namespace colock::core {
 
-/// A time on the library's clock, which is like the steady clock, but runs on while the machine is suspended:
-/// see `platform::clock`. Nothing in core reads it; `now` is an argument.
+/// A time on the library's clock: the steady clock, except that it also advances while the machine is
+/// suspended. See `platform::clock`. Nothing in core reads the clock: `now` is always an argument.
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 using milliseconds = std::chrono::milliseconds;
 
-/// "Never", as a point in time to wait for.
+/// A point in time that is never reached.
 inline constexpr time_point never = time_point::max();
 
 }  // namespace colock::core

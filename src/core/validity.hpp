@@ -12,7 +12,8 @@
 
 namespace colock::core {
 
-/// By how much the servers' clocks may run faster than ours during a ttl: `ttl * factor + minimum`.
+/// The bound on the drift between the clocks of a server and of the client during a ttl: `ttl * factor +
+/// minimum`.
 struct drift_bound {
     double factor = 0.01;
     duration minimum = milliseconds(2);
@@ -25,39 +26,39 @@ struct drift_bound {
     }
 };
 
-/// The end of the validity of what a round granted: no server lets go before. Counted from before
-/// the round was sent, since that is the earliest moment at which a server can have begun to count.
+/// Returns the end of the validity that a round granted. No server drops the key before. The validity starts
+/// when the round is sent, because no server can start to count the ttl earlier.
 inline time_point valid_until(time_point sent, duration ttl, const drift_bound& drift) noexcept {
     return sent + ttl - drift.of(ttl);
 }
 
-/// From when on no server keeps what a round granted, if it was executed at `executed` at the
+/// Returns the time from which no server has the key of a round that was executed at `executed` at the
 /// latest.
 inline time_point gone_at(time_point executed, duration ttl, const drift_bound& drift) noexcept {
     return executed + ttl + drift.of(ttl);
 }
 
-/// When a server that says it has been up for `uptime` has been up for `quarantine`, if it said so `now`
-/// at the latest. What it says is the difference of two times of its wall clock, both rounded down to
-/// seconds: up to a second too much.
+/// Returns when a server has been up for `quarantine`, if it reported `uptime` at `now` at the latest. A
+/// server reports the difference of two times of its wall clock, both rounded down to seconds. The reported
+/// uptime may therefore be up to one second too long.
 inline time_point quarantine_end(time_point now, duration quarantine, std::chrono::seconds uptime,
                                  const drift_bound& drift) noexcept {
     const duration at_least = std::max(uptime - std::chrono::seconds(1), std::chrono::seconds(0));
     return gone_at(now, quarantine - at_least, drift);
 }
 
-/// When a key with so much of its ttl left, as a server answered, has run out; never, if that is unknown or
-/// very long.
+/// Returns when a key expires whose remaining ttl a server has reported. Returns `never` if that ttl is
+/// unknown, or an hour or more.
 inline time_point run_out(milliseconds remaining, time_point now) noexcept {
     if (remaining == unknown_remaining || remaining >= std::chrono::hours(1)) {
         return never;
     }
-    constexpr milliseconds rounding{1};  // a server tells whole milliseconds, rounded down
+    constexpr milliseconds rounding{1};  // A server reports whole milliseconds, rounded down.
     return now + remaining + rounding;
 }
 
-/// How long before the end of its validity a lease is reported lost, so that its holder can stop in time. `margin` is what its
-/// user has asked for. At least half of a ttl stays usable.
+/// Returns how long before the end of its validity a lease is reported lost, so that its holder can stop in
+/// time. `margin` is the one of the user's options. At least half of a ttl stays usable.
 inline duration loss_notice(duration ttl, std::optional<duration> margin = {}) noexcept {
     return margin ? std::min(*margin, ttl / 2) : std::min<duration>(ttl / 20, milliseconds(500));
 }

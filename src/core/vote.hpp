@@ -13,78 +13,83 @@
 namespace colock::core {
 
 enum class vote_kind : std::uint8_t {
-    granted,  ///< done: acquired, extended, deleted
-    denied,   ///< not done, because the key is not as the command wants it
-    failed,   ///< no answer that tells
+    granted,  ///< Executed: for example acquired, extended or released.
+    denied,   ///< Not executed, because the key is not in the state that the command needs.
+    failed,   ///< No reply, or none that shows the outcome.
 };
 
-/// How the instance found the key: when it denied, unless it says otherwise.
+/// The state in which the instance found the key. It applies to denials, unless noted otherwise.
 enum class key_state : std::uint8_t {
-    absent,   ///< there was none
-    foreign,  ///< it held another token, or was no lock at all
-    unknown,  ///< one of these: the instance tells only that the key was not as wanted
-    /// Its holders leave no room, since a waiter has announced itself. A grant means that our token is one of the holders.
+    absent,   ///< There was no key.
+    foreign,  ///< It held another token, or was not a lock at all.
+    unknown,  ///< Either of these: the instance reports only that the key was not as needed.
+    /// A waiter has announced itself, so the holders leave no room. In a grant, it means that the token is
+    /// one of the holders.
     announced,
-    labelled,  ///< as `foreign`, and the detail of the vote is the label of the holder
-    /// A lock of another kind has it, which the detail names. No wait helps: the two were not to have one name.
+    labelled,  ///< As `foreign`. The detail of the vote is the label of the holder.
+    /// A lock of another kind has the key, and the detail names it. Waiting does not help: the two locks
+    /// should not share a name.
     other_kind,
-    /// Likewise, a lock of this kind that admits another number of holders.
+    /// A lock of this kind that admits another number of holders has the key, and the detail names it.
+    /// Waiting does not help.
     other_limit,
-    partial,  ///< as `foreign`, of a lock with several names of which our token has got some
-    completed,  ///< there is a record of what the name's work has come to: it is the detail of the vote
+    partial,    ///< As `foreign`, for a lock with several names of which the token holds some.
+    completed,  ///< The name has a record of the result of its work: the detail of the vote.
 };
 
-/// Why a vote failed.
+/// The reason why a vote failed.
 enum class failure : std::uint8_t {
     none,
-    down,              ///< no ready connection; not sent. The instance tells when there is one
-    overloaded,        ///< too many in flight; not sent
-    stalled,           ///< it has not answered for too long; not sent
-    quarantined,       ///< it may have forgotten locks in a restart; not sent
-    withdrawn,         ///< taken back by its sender before it was sent
-    too_late,          ///< its deadline passed before it was sent
-    timeout,           ///< no answer in time; outcome unknown
-    connection_lost,   ///< sent, and then the connection broke; outcome unknown
-    server_error,      ///< refused by the server with an error, and so not executed
-    unclear_error,     ///< an error that may have come after the execution; outcome unknown
-    unexpected_reply,  ///< something that is no answer to the command; outcome unknown
-    not_replicated,    ///< executed, but too few replicas have it
+    down,              ///< Not sent: no connection is ready. The instance reports when one is.
+    overloaded,        ///< Not sent: too many commands are in flight.
+    stalled,           ///< Not sent: the instance has not replied for too long.
+    quarantined,       ///< Not sent: the instance may have lost locks in a restart.
+    withdrawn,         ///< Not sent: the sender withdrew the command.
+    too_late,          ///< Not sent: the deadline passed.
+    timeout,           ///< No reply in time. The outcome is unknown.
+    connection_lost,   ///< The connection broke after the command was sent. The outcome is unknown.
+    server_error,      ///< The server refused the command with an error, and did not execute it.
+    unclear_error,     ///< The error may have come after the execution. The outcome is unknown.
+    unexpected_reply,  ///< The reply does not fit the command. The outcome is unknown.
+    not_replicated,    ///< Executed, but too few replicas have it.
 };
 
-/// Whether a command with this failure may still have been, or be, executed.
+/// Returns whether a command with this failure may have been executed, or may still be.
 constexpr bool outcome_unknown(failure f) noexcept {
     return f == failure::timeout || f == failure::connection_lost || f == failure::unclear_error ||
            f == failure::unexpected_reply || f == failure::not_replicated;
 }
 
-/// "no remaining time known".
+/// The remaining time is unknown.
 inline constexpr milliseconds unknown_remaining{-1};
 
-/// Whether the server has answered, though with an error.
+/// Returns whether the server has replied, though with an error.
 constexpr bool answered(failure f) noexcept {
     return f == failure::server_error || f == failure::unclear_error ||
            f == failure::unexpected_reply || f == failure::not_replicated;
 }
 
-/// An instance's answer to a command.
+/// The reply of an instance to a command.
 struct vote {
     vote_kind kind = vote_kind::failed;
     failure reason = failure::none;
     core::key_state key = key_state::absent;
-    union {  // as small as it can be: there is a vote for each command
-        /// The value that a grant brings; 0 if it brings none. The grant of `join` brings the ticket ahead of the new one. That of
-        /// `leave` brings the number of tickets that are left.
+    union {  // A union keeps it small: there is a vote for each command.
+        /// The value of a grant, or 0 if it has none. For `join`, it is the ticket ahead of the new one. For
+        /// `leave`, it is the number of tickets left.
         std::uint64_t value;
-        /// For `remaining` and a key that somebody holds: the rest of its life;
-        /// `milliseconds::max()` for a key without ttl.
+        /// For a key that is held: how long it will live. `milliseconds::max()` for a key without a ttl.
         milliseconds remaining = unknown_remaining;
-        /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
+        /// For `quarantined`: the end of the quarantine, since the epoch of the clock. See
+        /// `quarantined_until`.
         duration quarantine_end;
     };
-    /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, or the
-    /// lock of an `other_kind`, or the record of one that is `completed`, else what the key holds if no lock wrote it. Of a grant that
-    /// brings several values, all of them, as `command::values`. Of a vote on a versioned value: the value. Null if there is nothing
-    /// to say.
+    /// The text of the vote, or null if it has none:
+    /// - For a failure, the server's error, or why the instance is down.
+    /// - For a denial, the label of the holder if the key is `labelled`, the lock if it is an `other_kind`,
+    ///   or the record if it is `completed`. Otherwise it is the content of a key that no lock wrote.
+    /// - For a grant with several values, all of them, as in `command::values`.
+    /// - For a record, its value.
     std::shared_ptr<const std::string> detail;
 
     static vote granted(std::uint64_t value = 0) noexcept {
@@ -108,23 +113,24 @@ struct vote {
         return result;
     }
 
-    /// When the quarantine ends for which it has failed; `never` if that is not known, or if it has not failed so.
+    /// Returns the end of the quarantine for which the vote failed. Returns `never` if it is unknown, or if
+    /// the vote did not fail for this reason.
     [[nodiscard]] time_point quarantined_until() const noexcept {
         return reason == failure::quarantined ? time_point(quarantine_end) : never;
     }
 };
 
-/// Whether it was denied because there is no key.
+/// Returns whether the instance denied because there is no key.
 inline bool is_absent(const vote& v) noexcept {
     return v.kind == vote_kind::denied && v.key == key_state::absent;
 }
 
-/// Whether the vote is an answer of the server.
+/// Returns whether the vote is a reply of the server.
 inline bool answered(const vote& v) noexcept {
     return v.kind != vote_kind::failed || answered(v.reason);
 }
 
-/// Whether an instance that has voted so on a command may execute it yet.
+/// Returns whether an instance with this vote may still execute the command.
 inline bool may_execute_later(const vote& v) noexcept {
     return v.reason == failure::connection_lost || v.reason == failure::timeout;
 }

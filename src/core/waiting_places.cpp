@@ -70,7 +70,7 @@ void waiting_places::pass_turn(std::uint64_t number, bool was_first) noexcept {
     }
 }
 
-/// The waiter before it is directly before the waiter behind it now.
+/// Removes a waiter. The waiter ahead of it is now directly ahead of the waiter behind it.
 void waiting_places::remove(std::uint64_t number) noexcept {
     const waiter* const found = find(number);
     if (found == nullptr) {

@@ -8,45 +8,49 @@
 
 namespace colock::core {
 
-/// The places that the waiters of one client have in the queue of a lock whose order binds, and what the client knows of their order.
+/// The places of one client's waiters in the queue of a lock whose order is binding, with the known part of
+/// their order.
 ///
-/// A lease of the client may be handed off only to a waiter that has no waiter of another client before it. So each waiter that
-/// enters is told which waiter is directly before it. It is the next one if that waiter is of this client, and has had its turn.
-/// If a waiter gives up, what is known of it holds for the waiter behind it.
+/// A lease of the client may be handed off only to a waiter that has no waiter of another client ahead of it.
+/// The reply to each waiter that enters therefore contains the waiter directly ahead. If that waiter is of
+/// this client and has had its turn, the new one is next. If a waiter gives up, its knowledge applies to the
+/// waiter behind it.
 ///
-/// An instance also grants a turn if a later waiter of the client is the first one, since a command of the earlier one was lost. Then
-/// others may be between the two. So a waiter that may have entered after a later one has its turn, but the one behind it is not
-/// known to be the next.
+/// If a command of an earlier waiter was lost, a later waiter of the client may be the first. An instance
+/// then grants the turn to the earlier one as well, and waiters of others may be between the two. A waiter
+/// that may have entered after a later one therefore has its turn, but the waiter behind it is not known to
+/// be next.
 class waiting_places {
 public:
     struct waiter {
         std::uint64_t number;
-        /// The waiter of this client that is directly before it, its own number if nobody is, or 0: not known, or another client.
+        /// The waiter of this client directly ahead, or its own number if no waiter is ahead. The value is
+        /// 0 if that is not known, or if a waiter of another client is ahead.
         std::uint64_t behind = 0;
-        bool has_entered = false;  ///< the instance has said so
-        bool is_late = false;      ///< it may have entered after a later one
+        bool has_entered = false;  ///< The instance has confirmed it.
+        bool is_late = false;      ///< It may have entered after a later waiter.
     };
 
     [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-    /// In increasing order of their numbers.
+    /// Returns the waiters in increasing order of their numbers.
     [[nodiscard]] const std::vector<waiter>& all() const noexcept { return all_; }
     [[nodiscard]] bool contains(std::uint64_t number) const noexcept;
 
-    /// A waiter. Later waiters have larger numbers.
+    /// Adds a waiter. Later waiters have larger numbers.
     void add(std::uint64_t number);
-    /// It has entered the queue by a command of its own. `before`: as `waiter::behind`.
+    /// Records that a waiter has entered the queue by a command of its own. `before` is as `waiter::behind`.
     void on_entered(std::uint64_t number, std::uint64_t before);
-    /// It has entered by an attempt that was denied, or was there before.
+    /// Records that a waiter has entered by an attempt that was denied, or was there before.
     void on_denied(std::uint64_t number);
-    /// Some places may be missing. All waiters enter again.
+    /// Records that places may be missing. All waiters enter again.
     void forget() noexcept;
-    /// The attempt of that waiter was granted. It is removed after that.
+    /// Records that the attempt of a waiter was granted. The caller removes it after that.
     void on_granted(std::uint64_t number) noexcept;
-    /// It is handed the lease of its client, and is removed after that.
+    /// Records that a waiter gets the lease of its client. The caller removes it after that.
     void on_handed_off(std::uint64_t number) noexcept;
     void remove(std::uint64_t number) noexcept;
 
-    /// Whether no waiter of another client is before it, if its client holds the lock.
+    /// Returns whether no waiter of another client is ahead of it, if its client holds the lock.
     [[nodiscard]] bool may_be_handed_off(std::uint64_t number) const noexcept;
 
 private:

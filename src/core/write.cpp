@@ -27,7 +27,7 @@ write::step write::resume(const event& e, time_point now) {
         case kind::voted:
             return on_vote(*e.vote, now);
         case kind::wake:
-            // The pause in front of the first copy is for others that write.
+            // The pause before the first copy lets other writers go first, so a wake does not end it.
             return status_ == status::pausing && deadline_ != never ? wait_for_room() : wait();
         case kind::timer:
             return on_time(now);
@@ -60,7 +60,7 @@ write::step write::on_vote(const vote& v, time_point now) {
     if (v.key == key_state::foreign) {
         return finish(write_outcome::refused);
     }
-    // The instance speaks of this copy only. An earlier one may have been executed, if there was one.
+    // The reply is about this copy only. An earlier copy may have been executed.
     if (is_in_doubt_) {
         return finish(write_outcome::unknown);
     }
@@ -70,7 +70,7 @@ write::step write::on_vote(const vote& v, time_point now) {
 write::step write::on_failure(failure reason, time_point now) {
     is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason));
     const bool is_over = now >= deadline_ || settings_.unavailable_timeout == duration::zero();
-    // It was executed. Another copy would tell nothing of the replicas.
+    // The command was executed. Another copy would not show whether replicas have it.
     if (is_over || (settings_.changes && reason == failure::not_replicated)) {
         return finish(is_in_doubt_ ? write_outcome::unknown : write_outcome::unavailable);
     }
@@ -98,7 +98,7 @@ write::step write::finish(write_outcome outcome) noexcept {
     return result;
 }
 
-/// One that makes a single attempt waits for its vote as long as that takes.
+/// Returns a step that only waits. A single attempt waits for its vote without a limit.
 write::step write::wait() const noexcept {
     step result;
     result.until = settings_.unavailable_timeout == duration::zero() ? never : deadline_;

@@ -14,22 +14,22 @@ namespace colock::core {
 
 /// How a read or a write of a record ended.
 enum class write_outcome : std::uint8_t {
-    applied,      ///< it was carried out once
-    refused,      ///< it was not carried out and never will be: the record had another version
-    wrong_kind,   ///< likewise: the key is no record
-    unavailable,  ///< likewise: the instance did not take it in time
-    unknown,      ///< it may have been carried out, or may be yet
-    // Not by the machine, but by the client:
+    applied,      ///< It was executed once.
+    refused,      ///< It was not executed and never will be: the record had another version.
+    wrong_kind,   ///< It was not executed and never will be: the key is not a record.
+    unavailable,  ///< It was not executed and never will be: the instance did not take it in time.
+    unknown,      ///< It may have been executed, or may still be.
+    // The client, not the state machine, sets the values below.
     cancelled,
     closed,
 };
 
 struct write_settings {
-    /// Otherwise it only reads. Then nobody has to know how many copies were executed.
+    /// False for a read. Then the number of executed copies does not matter.
     bool changes = true;
-    /// Between a vote that failed and the next copy.
+    /// The pause between a failed vote and the next copy.
     core::backoff retry;
-    /// How long it tries to get an answer. With 0 it makes one attempt.
+    /// How long to try to get a reply. 0 = one attempt.
     duration unavailable_timeout{};
 
     friend bool operator==(const write_settings& a, const write_settings& b) = default;
@@ -37,21 +37,22 @@ struct write_settings {
 
 /// A read or a write of a record at one instance, until its outcome is known.
 ///
-/// A copy whose answer is lost may have been executed. So the same command is sent again, with the same token. The instance knows
-/// the tokens of the last writes, and versions never recur. So it tells whether an earlier copy was executed.
+/// A copy whose reply is lost may have been executed. The same command is therefore sent again, with the same
+/// token. The instance stores the tokens of the last writes, and versions never recur. It can therefore
+/// report whether an earlier copy was executed.
 ///
-/// At most one copy is under way. An instance answers each copy at some time, if only with a failed vote.
+/// At most one copy is in flight. An instance answers each copy at some time, at least with a failed vote.
 ///
-/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
+/// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class write {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
-            start,     ///< with a pause in front of it, for the number of `tries`, if that is not 0
-            admitted,  ///< the instance has room for it
-            voted,     ///< on the copy that was sent
-            wake,      ///< the instance takes commands again
-            timer,     ///< the time to wait for has come
+            start,  ///< Begin. If `tries` is not 0, a pause for this number of tries comes first.
+            admitted,  ///< The instance has room for the command.
+            voted,     ///< The instance voted on the copy that was sent.
+            wake,      ///< The instance takes commands again.
+            timer,     ///< The time to wait for has come.
         };
         kind_type kind = kind_type::timer;
         std::size_t tries = 0;
@@ -64,10 +65,11 @@ public:
     };
 
     struct step {
-        bool ask_for_room = false;  ///< wait until the instance has room for it
-        bool send = false;          ///< send the command, the same each time
-        bool done = false;          ///< see `outcome`
-        time_point until = never;   ///< to be woken then, if nothing comes before
+        bool ask_for_room = false;  ///< Wait until the instance has room for the command.
+        bool send = false;          ///< Send the command, which is the same each time.
+        bool done = false;          ///< It has ended: see `outcome`.
+        /// Resume with a timer event at this time, unless another event comes before.
+        time_point until = never;
     };
 
     write(const write_settings& settings, std::uint64_t seed) noexcept
@@ -75,24 +77,24 @@ public:
 
     step resume(const event& e, time_point now);
 
-    /// Of one that is done.
+    /// Returns how it ended. Call it only then.
     [[nodiscard]] write_outcome outcome() const noexcept { return outcome_; }
 
-    /// Whether a copy may have been carried out, or may be yet, as far as is known. If the last copy has not left the client,
-    /// `has_left` is false.
+    /// Returns whether a copy may have been executed, or may still be, as far as is known. If the last copy
+    /// has not left the client, `has_left` is false.
     [[nodiscard]] bool in_doubt(bool has_left = true) const noexcept {
         return settings_.changes && (is_in_doubt_ || (status_ == status::sent && has_left));
     }
 
-    /// After that the command is not to be sent.
+    /// Returns the time after which the command must not be sent.
     [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
 
 private:
     enum class status : std::uint8_t {
-        pausing,   // until `resume_at_`
-        waiting,   // for room
-        sent,      // and not answered
-        finished,  // with `outcome_`
+        pausing,   // Until `resume_at_`.
+        waiting,   // For room.
+        sent,      // And not answered.
+        finished,  // With `outcome_`.
     };
 
     step wait_for_room();
@@ -106,7 +108,7 @@ private:
     write_settings settings_;
     std::uint64_t random_;
     status status_ = status::pausing;
-    bool is_in_doubt_ = false;  // an earlier copy may have been executed
+    bool is_in_doubt_ = false;  // An earlier copy may have been executed.
     std::size_t failures_ = 0;
     time_point resume_at_ = never;
     time_point deadline_ = never;

@@ -15,28 +15,29 @@
 
 namespace colock::instance {
 
-/// Says which command of a receiver a vote answers; the receiver's own to choose.
+/// Identifies the command that a vote answers. The receiver chooses the value.
 using command_tag = std::uint32_t;
 
-/// Submits commands and gets the votes. It stays alive until all of them have come, or the
-/// instance is destroyed.
+/// Submits commands and receives the votes. It stays alive until all votes have arrived or the instance is
+/// destroyed.
 class vote_receiver {
 public:
-    /// The vote of instance number `index` on the command submitted with `tag`. Called exactly once
-    /// for each command and instance, never while it is being submitted. May submit.
+    /// Receives the vote of instance `index` on the command that was submitted with `tag`. Called exactly
+    /// once per command and instance, and never during the submission. May submit commands.
     ///
-    /// The vote has come at the time `now`. All votes of one read of a socket have the same time.
+    /// `now` is the time at which the vote arrived. All votes of one socket read have the same time.
     virtual void on_vote(std::size_t index, command_tag tag, const core::vote& vote,
                          core::time_point now) = 0;
 
-    /// Asked before a command of a batch to `reconsider` is sent: false withdraws it.
+    /// Called before a command of a batch with `reconsider` is sent. If it returns false, the command is
+    /// withdrawn.
     virtual bool wanted(std::size_t index, command_tag tag) const = 0;
 
 protected:
     ~vote_receiver() = default;
 };
 
-/// A command, which instances it is for, and who wants their votes. What its votes need comes first.
+/// A command, its target instances and the receiver of their votes. The members that a vote needs come first.
 struct submission {
     vote_receiver* receiver = nullptr;
     command_tag tag = 0;
@@ -46,17 +47,17 @@ struct submission {
     [[nodiscard]] bool is_for(std::size_t index) const noexcept { return targets.contains(index); }
 };
 
-/// What a client submits in one turn, in order. All instances are given the same batch, and what a
-/// lock does goes to all of them, so they share it: it is written once, encoded once, and read where
-/// it is while the votes come in. (Copies for each instance were a third of what a lock costs.)
+/// The commands that a client submits in one turn, in order. All instances share the same batch, because most
+/// commands go to all of them. It is written once, encoded once, and read in place while the votes arrive.
+/// Copies for each instance took a third of the CPU time of a lock.
 class batch {
 public:
     void submit(const submission& one) {
         submit(one.receiver, one.tag, one.targets, one.command.deadline) = one.command;
     }
 
-    /// Submits a command that is still to be filled in, but for its deadline. (To write it where it
-    /// stays is twice as fast as to copy what was just written.)
+    /// Adds a command of which only the deadline is set, and returns it for the caller to fill in. Writing
+    /// the command in place is twice as fast as copying it.
     kinds::command& submit(vote_receiver* receiver, command_tag tag, core::instance_set targets,
                            core::time_point deadline) {
         submission& one = submissions_.emplace_back();
@@ -69,10 +70,10 @@ public:
         return one.command;
     }
 
-    /// Some of it may not be wanted any more.
+    /// Marks the batch: some of its commands may not be wanted any more.
     void reconsider() noexcept { reconsider_ = true; }
 
-    /// Makes it empty, with its memory kept.
+    /// Removes all commands, but keeps the memory.
     void clear() noexcept {
         submissions_.clear();
         earliest_deadline_ = core::never;
@@ -86,7 +87,8 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return submissions_.size(); }
     [[nodiscard]] bool empty() const noexcept { return submissions_.empty(); }
 
-    /// Whether all of it is for that instance, and still wanted and in time: then it may be sent as it is.
+    /// Returns whether every command targets that instance, is still wanted and is in time. The batch may
+    /// then be sent unchanged.
     [[nodiscard]] bool unquestioned(std::size_t index, core::time_point now) const noexcept {
         return for_whom_.contains(index) && !reconsider_ && now <= earliest_deadline_;
     }
@@ -94,7 +96,8 @@ public:
 private:
     std::vector<submission> submissions_;
     core::time_point earliest_deadline_ = core::never;
-    core::instance_set for_whom_ = core::instance_set::all();  // all of it is
+    // Instances that all commands target.
+    core::instance_set for_whom_ = core::instance_set::all();
     bool reconsider_ = false;
 };
 

@@ -30,7 +30,7 @@ void send_window::on_first_answer(core::time_point sent, core::time_point now) n
     if (was_drained) {
         is_draining_ = false;
         drained_at_ = core::never;
-        is_starting_ = delay > unloaded_ + target;  // it is another path
+        is_starting_ = delay > unloaded_ + target;  // The path to the server has changed.
         full_since_ = core::never;
     }
     if (was_drained || delay <= unloaded_) {
@@ -42,7 +42,7 @@ void send_window::on_first_answer(core::time_point sent, core::time_point now) n
 void send_window::on_answered(core::time_point sent, core::time_point now) noexcept {
     delay_ = now - sent;
     if (sent < full_since_ || is_draining_) {
-        return;  // it tells nothing of a window that is in use
+        return;  // Says nothing about a full window.
     }
     if (now - measured_at_ >= unloaded_for) {
         is_draining_ = true;
@@ -52,7 +52,7 @@ void send_window::on_answered(core::time_point sent, core::time_point now) noexc
     full_since_ = core::never;
 }
 
-/// To the delay of the latest answer, to a command that was sent when the window was full.
+/// Adapts the window to the latest delay, of a batch that was sent with a full window.
 void send_window::adapt() noexcept {
     const core::duration allowed = std::min(unloaded_ + target, longest_);
     is_starting_ = is_starting_ && delay_ <= allowed;

@@ -9,48 +9,51 @@
 
 namespace colock::instance {
 
-/// How many commands may be in flight on one connection, so that its answers stay near their unloaded delay.
+/// Limits the commands in flight on one connection, so that replies stay near their unloaded delay.
 ///
-/// A server executes commands one after the other. More of them in flight than it needs to stay busy only wait in its
-/// queue. So the window grows while answers are quick, and shrinks when they are late. Once in a round trip with a full window:
+/// A server executes commands one after the other. Commands beyond the number that keeps it busy only wait in
+/// its queue. The window therefore grows while replies are quick, and shrinks when they are late. It is
+/// updated once per round trip with a full window:
 ///
 ///     window = window * (unloaded delay + target) / delay, but at most doubled and at least halved
 ///
-/// This is the equation of FAST TCP (C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms,
-/// Performance", INFOCOM 2004) with a target for the delay of the queue instead of its length. The target is that of CoDel
-/// (RFC 8289). It begins as TCP does, and doubles the window until the first answer that is late (slow start, RFC 5681).
+/// This is the equation of FAST TCP, with a target for the delay of the queue instead of its length. See C.
+/// Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004.
+/// The target is that of CoDel, RFC 8289. Like TCP, it starts by doubling the window until the first late
+/// reply (slow start, RFC 5681).
 ///
-/// The unloaded delay is measured as by BBR (N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14,
-/// 2016): it is the smallest delay of the last ten seconds. If the window was in use for so long, it is closed until the queue
-/// has drained, and the next answer is measured.
+/// The unloaded delay is the smallest delay of the last ten seconds, as in BBR. See N. Cardwell et al., "BBR:
+/// Congestion-Based Congestion Control", ACM Queue 14, 2016. If no smaller delay was measured for ten seconds
+/// and the window is full, it closes until the queue has drained. The next reply is then the new measurement.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class send_window {
 public:
-    /// Delay of the queue that is allowed.
+    /// Acceptable delay in the server's queue.
     static constexpr core::duration target = core::milliseconds(5);
-    /// An unloaded delay that is older is measured anew.
+    /// Age at which the unloaded delay is measured again.
     static constexpr core::duration unloaded_for = std::chrono::seconds(10);
     static constexpr std::size_t initial = 64;
     static constexpr std::size_t least = 16;
 
-    /// It never grows beyond `most`. An answer with a longer delay than `longest` is late, whatever the unloaded delay: that
-    /// may have been measured while other clients kept the server busy.
+    /// Creates a window that never grows beyond `most`. A reply with a delay above `longest` is late
+    /// regardless of the unloaded delay. Other clients may have loaded the server during that measurement.
     send_window(std::size_t most, core::duration longest) noexcept;
 
-    /// The number of commands that may be in flight.
+    /// Returns the number of commands that may be in flight.
     [[nodiscard]] std::size_t size() const noexcept { return is_draining_ ? drained() : size_; }
 
-    /// The delay of the latest answer; zero before the first.
+    /// Returns the delay of the latest reply, or zero before the first.
     [[nodiscard]] core::duration delay() const noexcept { return delay_; }
 
-    /// A batch goes out, after which so many commands are `in_flight`.
+    /// Records a batch that is sent. `in_flight` includes its commands.
     void on_sent(std::size_t in_flight, std::size_t size_of_batch, core::time_point now) noexcept;
 
-    /// The first command of a batch is answered. Only the commands of earlier batches were before it in the queue.
+    /// Records that the first command of a batch is answered. Only commands of earlier batches preceded it in
+    /// the queue.
     void on_first_answer(core::time_point sent, core::time_point now) noexcept;
 
-    /// All commands of a batch are answered.
+    /// Records that all commands of a batch are answered.
     void on_answered(core::time_point sent, core::time_point now) noexcept;
 
 private:
@@ -62,9 +65,11 @@ private:
     std::size_t size_;
     core::duration delay_{};
     core::duration unloaded_ = core::duration::max();
-    core::time_point measured_at_ = core::time_point::min();  // the unloaded delay
-    core::time_point full_since_ = core::never;               // since the window has changed
-    bool is_starting_ = true;                                 // no answer was late yet
+    // Time of the measurement of the unloaded delay.
+    core::time_point measured_at_ = core::time_point::min();
+    // First time the window was full since its last change.
+    core::time_point full_since_ = core::never;
+    bool is_starting_ = true;  // No reply was late yet.
     bool is_draining_ = false;
     core::time_point drained_at_ = core::never;
 };

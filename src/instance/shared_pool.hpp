@@ -9,14 +9,15 @@
 
 namespace colock::instance {
 
-/// Objects that are shared for a while, and then used again with the memory that they have. They
-/// mostly become free in the order in which they were taken, so that only the oldest is looked at.
+/// Objects that are shared for some time and then reused, with the memory that they have. They usually become
+/// free in the order in which they were taken. Only the oldest object is therefore checked.
 ///
 /// Thread-safety: the pool and all references to its objects belong to one thread at a time.
 template <typename T>
 class shared_pool {
 public:
-    /// One that nobody else refers to, as its last user has left it; else what `make()` makes.
+    /// Returns an object without other references, in the state in which its last user left it. Otherwise
+    /// returns the result of `make()`.
     template <typename Make>
     std::shared_ptr<T> take(Make&& make) {
         if (!objects_.empty()) {

@@ -7,36 +7,40 @@
 
 namespace colock::kinds {
 
-/// Which holders a key may have at the same time, and what follows from that for its waiters.
+/// The rule that decides which holders may have a key at the same time. It also determines
+/// how waiters behave.
 class admission {
 public:
-    /// One.
+    /// Admits one holder.
     [[nodiscard]] static constexpr admission exclusive() noexcept { return {type::exclusive}; }
-    /// Any number of this kind.
+    /// Admits any number of holders of this kind.
     [[nodiscard]] static constexpr admission shared() noexcept { return {type::shared}; }
-    /// As many of this kind as there is room for at the instances.
+    /// Admits as many holders of this kind as there is room for on the instances.
     [[nodiscard]] static constexpr admission counted() noexcept { return {type::counted}; }
 
-    /// Whether a holder of this one and a holder of the other may have a key at the same time.
+    /// Returns whether a holder under this rule and a holder under the other rule may have a key
+    /// at the same time.
     [[nodiscard]] constexpr bool admits(admission other) const noexcept {
         return leaves_room() && type_ == other.type_;
     }
 
-    /// Whether others may enter while it has the key. So it leaves the remote queue when it is granted, and an attempt makes sense
-    /// while the key is held.
+    /// Returns whether others may enter while a holder has the key. If so, a waiter leaves the remote queue
+    /// when it is granted the lock. An attempt can then succeed while the key is held.
     [[nodiscard]] constexpr bool leaves_room() const noexcept { return type_ != type::exclusive; }
 
-    /// Whether there is always room for another one of this kind. So its waiters may pass others that wait.
+    /// Returns whether there is always room for another holder of this kind. If so, its waiters may
+    /// overtake others.
     [[nodiscard]] constexpr bool is_unlimited() const noexcept { return type_ == type::shared; }
 
-    /// Whether the holders in one client share a lease.
+    /// Returns whether the holders in one client share a lease.
     [[nodiscard]] constexpr bool shares_lease() const noexcept { return type_ == type::shared; }
 
-    /// Whether a waiter of the same client may be handed the lease that another lets go of. A shared lease is shared instead.
+    /// Returns whether a released lease may be handed to a waiter of the same client. A shared lease
+    /// is shared instead.
     [[nodiscard]] constexpr bool hands_off() const noexcept { return type_ != type::shared; }
 
-    /// Whether each holder that leaves makes room for one waiter. What happens to the key is then mostly a renewal of one of the
-    /// others, so a waiter looks for room before it attempts.
+    /// Returns whether each holder that leaves makes room for one waiter. Most changes of the key are then
+    /// renewals of other holders. A waiter therefore checks for room before it attempts.
     [[nodiscard]] constexpr bool counts_holders() const noexcept { return type_ == type::counted; }
 
     friend constexpr bool operator==(admission a, admission b) noexcept = default;

@@ -22,14 +22,14 @@ public:
     coalescing(const coalescing&) = delete;
     coalescing& operator=(const coalescing&) = delete;
 
-    /// The server does nothing else while it executes one command, so it is given no more at once.
+    /// Maximum number of combined commands. While a server executes one command, it does nothing else.
     static constexpr std::size_t most = 64;
 
-    /// Writes at least two commands, and at most `most`.
+    /// Writes up to `most` commands as one.
     virtual void encode(std::span<const command* const> commands, script_form form,
                         resp::command_writer& to) const = 0;
 
-    /// What a reply that is no error means to the `index`-th of `count` commands.
+    /// Returns the vote on the `index`-th of `count` commands. The reply is not an error.
     [[nodiscard]] virtual core::vote decode(std::size_t index, std::size_t count,
                                             const resp::value& reply) const = 0;
 

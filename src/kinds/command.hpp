@@ -9,7 +9,7 @@ namespace colock::kinds {
 
 class lock_kind;
 
-/// A command, and the kind of lock that it is for, which says how it is carried out.
+/// A command, and the lock kind that defines how it is executed.
 struct command : core::command {
     const lock_kind* kind = nullptr;
 };

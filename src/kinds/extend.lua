@@ -1,13 +1,21 @@
--- Compare-and-extend: has a token hold a lock's key for a ttl at least, if it still does. It never shortens a life: a command that
--- was sent first, on a connection that broke, may be executed last.
+-- Compare-and-extend: makes a token hold a lock's key for at least the ttl, if it still does. It
+-- never shortens the remaining time. A command that was sent first, on a connection that broke, may
+-- be executed last.
 --
--- It needs no memory. PEXPIRE and ZREM are never refused for memory, and neither is a script's later write.
+-- It needs no memory. The server never refuses PEXPIRE and ZREM for lack of memory, nor the later
+-- writes of a script.
 --
--- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds
--- Returns  1 extended; 2 extended, and a writer waits; 0 the token holds nothing there; -1 another token does; '@<label>' likewise,
---          if that token has a label; 'holds <type>' no lock wrote the key
+-- KEYS[1]  The key. It is a string, the token that holds it, or a sorted set of readers' tokens.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds.
+-- Returns  One of these replies:
+-- * 1: extended.
+-- * 2: extended, and a writer waits.
+-- * 0: the token holds nothing there.
+-- * -1: another token holds the key.
+-- * '@<label>': another token holds the key, and has this label.
+-- * 'of <lock>': a lock of another kind has the key.
+-- * 'holds <type>': no lock wrote the key.
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
@@ -22,11 +30,11 @@ end
 --@include look.lua
 --@include lock_key.lua
 
-value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right
+value = type(value) == 'table' and look('get', key) or value  -- Raises the error unless it is WRONGTYPE.
 
-if is_former(value, token) then  -- it was a writer's, and is a reader's now
+if is_former(value, token) then  -- The lease was a writer's and is now a reader's.
     local life = math.max(ttl, redis.call('pttl', key))
-    local tried = redis.pcall('set', key, '', 'nx', 'px', 1)  -- the key is there, so this changes nothing
+    local tried = redis.pcall('set', key, '', 'nx', 'px', 1)  -- The key exists, so this changes nothing.
     if type(tried) == 'table' and tried.err and not string.find(tried.err, 'OOM', 1, true) then
         return tried
     end

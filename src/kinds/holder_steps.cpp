@@ -35,24 +35,25 @@ void write_release(const kinds::command& command, const capabilities& server, sc
     }
 }
 
-/// Whether `remaining` is obstacle.lua, which tells more than PTTL.
+/// Returns whether `remaining` uses obstacle.lua, which reports more than PTTL.
 bool asks_by_script(const kinds::command& command) noexcept {
     return command.kind->announces() || command.explains;
 }
 
-/// As extend.lua, and release.lua, for a token that holds the key.
+/// Extends the lease like extend.lua. The token must hold the key.
 vote extend(lock_key& held, const kinds::command& command, const instant& at) {
     const core::time_point until = std::max(held.expires(), at.now + command.ttl);
     if (!is_reader(command.token)) {
         held.prolong(until);
         return vote::granted();
     }
-    // A writer's that is a reader's now keeps the time that it had.
+    // A writer's lease that has become a reader's keeps its remaining time.
     held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);
     return held.marked_until() > at.now ? vote::announced() : vote::granted();
 }
 
-/// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
+/// Returns when nothing blocks the acquire any more. For a writer, marks do not block, as in obstacle.lua.
+/// Otherwise this is the end of the key.
 core::time_point free_at(const lock_key& key, const lock_kind& wanted) {
     return key.is_exclusive() || !wanted.announces() ? key.expires() : key.set()->shared_until();
 }
@@ -168,7 +169,7 @@ vote execute_for_holder(const kinds::command& command, table& keys, const instan
                                            : vote::denied(key_state::foreign, left);
         }
     }
-    // To a reader that has lost its share, other readers are nobody.
+    // For a reader that has lost its share, other readers do not count as holders.
     const bool is_foreign = key.exists() && (key.is_exclusive() || !is_reader(command.token));
     return is_foreign ? key.denial() : vote::denied(key_state::absent);
 }

@@ -6,15 +6,17 @@
 #include "kinds/coalescing.hpp"
 #include "kinds/kind.hpp"
 
-// What several kinds have in common: the steps for the holder of a `lock_key`, which extend.lua and release.lua carry out.
+// Steps that several kinds share: those of a token that holds a `lock_key`. On servers, extend.lua and
+// release.lua execute them.
 
 namespace colock::kinds {
 
-/// SET with NX and PX: takes the key if there is none.
+/// Writes SET with NX and PX, which acquires the key if it does not exist.
 void write_set(const kinds::command& command, resp::command_writer& to);
 
-/// Many releases in one call of release_many.lua, for kinds that release.lua releases. It costs a server three fifths of what they
-/// cost one by one, and the client a reply to read for each.
+/// Combines releases into one call of release_many.lua, for kinds that release.lua releases. This costs a
+/// server three fifths of the time that separate releases cost. The client reads one reply instead of one
+/// for each release.
 class release_many final : public coalescing {
 public:
     constexpr release_many() = default;
@@ -26,12 +28,12 @@ public:
 };
 inline constexpr release_many releases_together;
 
-/// A release by a command of the server's own, and the vote on it.
+/// The release by the server's own command: writes it, and decodes its reply.
 void write_native_release(const kinds::command& command, const capabilities& server,
                           resp::command_writer& to);
 [[nodiscard]] core::vote decode_native_release(const resp::value& reply);
 
-/// Extend, release, or remaining.
+/// The steps extend, release and remaining: writes, decodes and executes them.
 void write_for_holder(const kinds::command& command, const capabilities& server, script_form form,
                       resp::command_writer& to);
 [[nodiscard]] core::vote decode_for_holder(core::step what, const resp::value& reply);

@@ -23,42 +23,45 @@ struct instant;
 class queue_kind;
 class table;
 
-/// What a kind is, in short.
+/// The properties of a kind that do not depend on a command.
 struct kind_traits {
     std::string_view name;
     kinds::admission admission = kinds::admission::exclusive();
-    /// What the tokens of its holders begin with.
+    /// Prefix of the tokens of its holders.
     std::string_view token_prefix{};
-    /// What the values of a quorum's grants have to be: see `core::lease`.
+    /// How the values of a quorum's grants must agree: see `core::lease`.
     core::agreement agreement = core::agreement::none;
-    /// Whether each holder has a value of its own, as a fence.
+    /// Whether each holder has its own value, such as a fence.
     bool value_per_holder = false;
-    /// How adjacent releases are sent as one; null if each is sent by itself.
+    /// How adjacent releases are combined. Null if each is sent separately.
     const coalescing* releases = nullptr;
-    /// The key holds nothing but the token. So the server's own command to delete it will do, if there is one.
+    /// The key holds only the token. If the server has a native delete command, that command can
+    /// release the key.
     bool released_natively = false;
-    /// An acquire sets the names to the token, if none of them exists. So the server's own command will do, if there is one.
+    /// An acquire sets the names to the token if none of them exists. If the server has a command for
+    /// this, it is used.
     bool acquired_natively = false;
-    /// Replies that are grants with nothing else to tell: `+OK` to an acquire, and `:1` to an extend or a release. Nearly every
-    /// reply is one, so they are recognized without a call.
+    /// These replies are grants without further data: `+OK` to an acquire, and `:1` to an extend or a
+    /// release. Nearly every reply is one of them, so they are recognized without a call.
     bool acquire_grants_by_ok = false;
     bool holder_grants_by_one = false;
-    /// An attempt that was denied may succeed at once, as the next has `command::contended`.
+    /// A denied attempt may be followed by an immediate second one, which has `command::contended`
+    /// and may succeed.
     bool tries_twice = false;
-    /// How long a waiter's announcement lives; 0 for a kind without: see `lock_kind::announce`.
+    /// Lifetime of a waiter's announcement. 0 if the kind has none: see `lock_kind::announce`.
     core::milliseconds announcement_ttl{0};
-    /// Its waiters join the remote queue, if they can.
+    /// Its waiters join the remote queue if they can.
     bool joins_remote_queue = true;
-    /// The order of its waiters binds: see `core::queue_place`. `queue()` keeps their places.
+    /// The order of its waiters is binding: see `core::queue_place`. `queue()` keeps their places.
     bool orders_waiters = false;
-    /// Its lease can become a reader's of a shared kind.
+    /// Its lease can become a reader's lease of a shared kind.
     bool is_downgradable = false;
 };
 
-/// What an instance does with the steps of a lock: over RESP, and the same in memory. Machines know rounds and votes,
-/// and no kinds.
+/// Defines how an instance executes the steps of a lock, over RESP and in memory. The state machines do not
+/// depend on the kind.
 ///
-/// A kind is added by an object of a derived class, which lives as long as the program.
+/// To add a kind, derive a class and define an object of it that lives as long as the program.
 ///
 /// Thread-safe.
 class lock_kind {
@@ -69,23 +72,26 @@ public:
 
     [[nodiscard]] const kind_traits& traits() const noexcept { return traits_; }
 
-    /// Whether a contended acquire comes behind an announcement. `remaining` leaves out what that clears away.
+    /// Returns whether an announcement precedes a contended acquire. `remaining` ignores what the
+    /// announcement removes.
     [[nodiscard]] bool announces() const noexcept {
         return traits_.announcement_ttl != core::milliseconds(0);
     }
 
-    /// Writes what stands in front of a contended acquire, as one command with one reply, which tells nothing. It announces that
-    /// the sender waits, if `command::announces`, and clears away what does not hold the key any more.
+    /// Writes the announcement that precedes a contended acquire, as one command with one reply. The reply is
+    /// ignored. The command removes holders that have expired. If `command::announces`, it also announces
+    /// that the sender waits.
     virtual void announce(const command& /*command*/, resp::command_writer& /*to*/) const {}
 
-    /// Writes `step::withdraw`: takes an announcement back.
+    /// Writes `step::withdraw`, which removes an announcement.
     virtual void withdraw(const command& /*command*/, resp::command_writer& /*to*/) const {}
 
-    /// Writes any other command for a server, as one that has one reply.
+    /// Writes any other command for a server, as one command with one reply.
     virtual void encode(const command& command, const capabilities& server, script_form form,
                         resp::command_writer& to) const = 0;
 
-    /// Whether a command goes to the server as one of the server's own. If the server refuses that, it is sent by a script.
+    /// Returns whether the server's own command executes this step. If the server refuses it, a script
+    /// is sent instead.
     [[nodiscard]] bool is_native(const command& command, const capabilities& server,
                                  script_form form) const noexcept {
         if (form != script_form::shortest) {
@@ -97,7 +103,7 @@ public:
                          traits_.acquired_natively;
     }
 
-    /// With which adjacent commands it is sent as one; null if it is sent by itself.
+    /// Returns how the command is combined with adjacent ones. Returns null if it is sent separately.
     [[nodiscard]] const coalescing* coalesces(const command& command, const capabilities& server,
                                               script_form form) const noexcept {
         if (command.step != core::step::release) {
@@ -108,30 +114,34 @@ public:
         return is_usual || form == script_form::many_in_full ? traits_.releases : nullptr;
     }
 
-    /// What a reply means that is no error, and no grant of those that the traits tell of. It has no other values inside it.
+    /// Returns the vote on a reply. The reply is not an error and has no nested values. It is not one of the
+    /// grants that the traits describe.
     [[nodiscard]] virtual core::vote decode(const command& command,
                                             const resp::value& reply) const = 0;
 
-    /// The same for a command that `is_native`.
+    /// Returns the vote on the reply to a command that `is_native`.
     [[nodiscard]] virtual core::vote decode_native(const command& command,
                                                    const resp::value& reply) const {
         return decode(command, reply);
     }
 
-    /// Returns the words of a denial, for an error's text: "denied, ...". `detail` is the printable form of the vote's.
+    /// Returns the words of a denial, for an error's text: "denied, ...". `detail` is the printable form of
+    /// the vote's detail.
     [[nodiscard]] virtual std::string why(const core::vote& denial, std::string_view detail) const;
 
-    /// Carries a command out in memory.
+    /// Executes a command in memory.
     virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
 
-    /// The kind that keeps the remote queue of its keys. The usual one defines this function, so that nothing here includes it.
+    /// Returns the kind that keeps the remote queue of its keys. The default queue kind defines this
+    /// function, so no file here includes that kind.
     [[nodiscard]] virtual const queue_kind& queue() const noexcept;
 
-    /// Whether a command works on keys of our own beside the lock's key.
+    /// Returns whether a command uses auxiliary keys of colock in addition to the lock's key.
     [[nodiscard]] virtual bool has_auxiliary_key(const command& /*command*/) const { return false; }
 
-    /// While a cluster moves a slot, one key of a command may be here and one there, and both nodes refuse it. Returns what
-    /// to do in its place, with one key each, one after the other. Returns nothing if it has to wait until the slot has moved.
+    /// Returns the commands that replace this one while a cluster moves its slot. Some keys of the command
+    /// may then be on another node, and both nodes refuse it. Each replacement has one key, and they are sent
+    /// one after the other. Returns nothing if the command must wait until the slot has moved.
     [[nodiscard]] virtual std::vector<command> apart(const command& /*command*/) const {
         return {};
     }
@@ -143,12 +153,14 @@ private:
     kind_traits traits_;
 };
 
-/// A kind that keeps the remote queue of a key, with the steps join and leave. `remaining` of a ticket is asked by its name.
+/// A kind that keeps the remote queue of a key, with the steps join and leave. For `remaining`, the key of
+/// the command is the name of a ticket.
 class queue_kind : public lock_kind {
 public:
     using lock_kind::lock_kind;
 
-    /// The name of a ticket in the queue of that key, under which servers tell of its changes.
+    /// Returns the name of a ticket in the queue of a key. Servers report changes of the ticket
+    /// under this name.
     [[nodiscard]] virtual std::string ticket_name(std::string_view key,
                                                   std::uint64_t number) const = 0;
 
@@ -156,8 +168,8 @@ protected:
     ~queue_kind() = default;
 };
 
-/// Whether a command comes behind an announcement: see `lock_kind`. (ASKING serves for a single command, so there is none
-/// behind that.)
+/// Returns whether an announcement precedes a command: see `lock_kind`. ASKING applies to a single command,
+/// so no announcement is sent with it.
 inline bool is_behind_announcement(const command& command, script_form form) noexcept {
     return command.contended && core::takes_key(command) && form != script_form::asking &&
            command.kind->announces();

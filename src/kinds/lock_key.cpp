@@ -47,7 +47,7 @@ lock_key::lock_key(table& keys, std::string_view name, core::time_point now)
         entry_->expires = set_->ends();
         if (set_->is_empty()) {
             set_ = nullptr;
-            entry_ = keys.find(name, now);  // none, now
+            entry_ = keys.find(name, now);  // Erases it and returns null.
         }
     }
 }

@@ -1,12 +1,14 @@
--- The readers of a lock's key. One reader holds it as a string, its token. Several readers are a sorted set of their tokens. A
--- waiting writer has a mark in the set: `writer:` and the number of its client.
+-- The readers of a lock's key. A single reader holds it as a string, its token. Several readers are a sorted
+-- set of their tokens. A waiting writer has a mark in the set: `writer:` and the number of its client.
 --
--- A set has a clock of its own. A reader's score is the time at which its share ends. A mark's score is the negative of that time,
--- so marks come first and readers last. The key expires when its longest member ends, so the clock shows that end less the
--- key's PTTL. A ttl moves with its key. The clock therefore goes on when the key moves to a server whose time is another.
+-- A set has its own clock. A reader's score is the time at which its share ends. A mark's score is the
+-- negative of that time, so marks come first and readers last. The key expires when its last member ends. The
+-- clock therefore shows that end minus the key's PTTL. A ttl moves with its key, so the clock continues on a
+-- server with a different time.
 
--- A token, as `runtime::token` draws it, has 40 hexadecimal digits. Behind them there may be '@' and a label, which is a word of up to
--- 64 printable characters. Returns that, or '' if there is no label; nil if such digits do not begin at `first`.
+-- Returns '@' and the label of a token, or '' if it has no label. Returns nil if the digits of a token do not
+-- begin at `first`. A token has 40 hexadecimal digits, as `runtime::token` generates them. A label is a word
+-- of up to 64 printable characters.
 local function label_at(token, first)
     local _, last = string.find(token, '^[0-9a-f]+', first)
     if last ~= first + 39 then
@@ -16,27 +18,28 @@ local function label_at(token, first)
     return (label == '' or #label <= 65 and string.find(label, '^@[!-~]+$')) and label or nil
 end
 
--- A token behind the prefix of readers.
+-- Returns whether a token has the prefix of readers.
 local function is_reader(token)
     return string.sub(token, 1, 7) == 'reader:' and label_at(token, 8)
 end
 
--- A client's number is below 2^53.
+-- Returns whether a member is a mark. A client's number is below 2^53, so it has at most 16 digits.
 local function is_mark(member)
     return #member <= 23 and string.find(member, '^writer:%d+$')
 end
 
--- How long a mark may live, in milliseconds, as `kinds::writer_mark_ttl`. A mark that would live longer was left before the
--- server's clock was set back. It does not count. Its writer sets it again if it still waits.
+-- Longest life of a mark in milliseconds, as `kinds::writer_mark_ttl`. A mark with more time left dates from
+-- before the server's clock was set back. It does not count. Its writer sets it again if it still waits.
 local longest_mark = 1000
 
--- Reads a set: its clock `now`, when its last reader and its longest mark end (0: there is none), its last member, and when it
--- ends itself. Returns nil if the key is no set that colock wrote.
+-- Reads a set. The field `now` is its clock, `last` its last member, and `ends` its end. The fields `readers`
+-- and `marks` are the ends of its last reader and its last mark. They are 0 if there is none. Returns nil if
+-- the key is not a set that colock wrote.
 local function read_set(key)
     local first = look('zrange', key, 0, 0, 'withscores')
     local last = look('zrange', key, -1, -1, 'withscores')
     if not first[1] or not last[1] then
-        return nil  -- no key, or an error: a key of another type
+        return nil  -- The key is missing, or has another type.
     end
     for _, member in ipairs({first[1], last[1]}) do
         if not is_mark(member) and not is_reader(member) then
@@ -45,7 +48,7 @@ local function read_set(key)
     end
     local left = redis.call('pttl', key)
     if left < 0 then
-        return nil  -- somebody removed its ttl
+        return nil  -- Another program removed its ttl.
     end
     local set = {marks = is_mark(first[1]) and -first[2] or 0, readers = is_reader(last[1]) and tonumber(last[2]) or 0}
     set.last = last[1]
@@ -58,13 +61,13 @@ local function counts(mark_ends, set)
     return mark_ends > set.now and mark_ends <= set.now + longest_mark
 end
 
--- Whether a writer waits.
+-- Returns whether a writer waits.
 local function is_marked(set)
     return counts(set.marks, set)
 end
 
--- The answer about a key that another token holds: '@' and the label of that token. Returns -1 if it has none. For the permits of a
--- semaphore, and for a result of `once`, it is 'of' and that.
+-- Returns the reply about a key that another token holds: '@' and the label of that token, or -1 if it has
+-- none. For the permits of a semaphore and for a result of `once`, it is 'of' and the name of that lock.
 local function held_by(token)
     if string.sub(token, 1, 5) == 'done:' then
         return redis.status_reply('of result_of_once')
@@ -77,9 +80,10 @@ local function held_by(token)
     return label and label ~= '' and redis.status_reply(label) or -1
 end
 
--- The answer for a token that does not hold the key. `value` is what GET has answered: a string, or an error for a key of another
--- type. If another token holds it, that of held_by. Of several readers, the last one counts. If no lock wrote the key: 'holds', and
--- the type that TYPE reports. No lock depends on this, so a server that refuses TYPE gives -1 too.
+-- Returns the reply for a token that does not hold the key. The reply to GET is `value`: a string, or an
+-- error if the key has another type. If another token holds the key, the reply is that of held_by. If there
+-- are several readers, the last one counts. If no lock wrote the key, the reply is 'holds' and the type that
+-- TYPE reports. No lock depends on this, so the reply is -1 if the server refuses TYPE.
 local function held_by_another(key, value)
     if type(value) == 'string' then
         return held_by(value)
@@ -101,8 +105,9 @@ local function held_by_another(key, value)
     return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1
 end
 
--- Reads the set in which a reader's token may have a share. `value` is what GET has answered, which is not this token. If there is no
--- such set, returns nil and the answer for the token: 0 it holds nothing there, or that of held_by_another.
+-- Reads the set in which a reader's token may have a share. The reply to GET is `value`, which is not this
+-- token. If there is no such set, returns nil and the reply for the token. The reply is 0 if the token holds
+-- nothing there. Otherwise it is that of held_by_another.
 local function find_set(key, token, value)
     if value == false then
         return nil, 0
@@ -111,26 +116,28 @@ local function find_set(key, token, value)
         return nil, held_by_another(key, value)
     end
     if type(value) == 'string' then
-        return nil, is_reader(value) and 0 or held_by(value)  -- another reader is not in a reader's place
+        return nil, is_reader(value) and 0 or held_by(value)  -- Readers do not exclude each other.
     end
     local set = read_set(key)
     return set, not set and held_by_another(key, value) or nil
 end
 
--- When the share of a reader's token ends, if it has one; else nil.
+-- Returns when the share of a reader's token ends. Returns nil if there is no share, or if it has ended.
 local function share_of(key, token, set)
     local ends = redis.call('zscore', key, token)
     return ends and tonumber(ends) > set.now and tonumber(ends) or nil
 end
 
--- Whether the key has what was this reader's token when it was a writer's.
+-- Returns whether the key has the token that this reader had as a writer.
 local function is_former(value, token)
     return type(value) == 'string' and 'reader:' .. value == token
 end
 
--- Makes a set beside the string that one reader holds, or changes nothing and returns the error. `left` is the key's PTTL. The new
--- member ends after `life`; `sign` is -1 for a mark, else 1. RENAME then has the set take the place of the key, and is not refused any more. So
--- there is no moment without the key. What can be refused is tried before the set is made, or on the set.
+-- Makes a set next to the string that a single reader holds. If the server refuses a command, changes nothing
+-- and returns the error. `left` is the key's PTTL. The new member ends after `life` milliseconds. `sign` is
+-- -1 for a mark and 1 for a reader. The caller then replaces the key by RENAME, which the server no longer
+-- refuses. The key therefore exists at every moment. Commands that may be refused are tried before the set is
+-- made, or on the set.
 local function make_set(key, beside, reader, left, member, life, sign)
     local place = redis.pcall('pttl', beside)
     if type(place) == 'table' then
@@ -142,7 +149,7 @@ local function make_set(key, beside, reader, left, member, life, sign)
         return redis.error_reply('READERS the key ' .. beside .. ' was not written by colock')
     end
     local time = redis.call('time')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- Its clock begins with the server's.
     redis.call('zadd', beside, 'xx', 0, '')
     redis.call('del', beside)
     for _, command in ipairs({
@@ -162,7 +169,8 @@ local function make_set(key, beside, reader, left, member, life, sign)
     end
 end
 
--- When the other members of a set end: its last reader, and its longest mark that counts. 0: there is none.
+-- Returns when the other members of a set end: its last reader, and its last mark that counts. 0 means
+-- that there is none.
 local function ends_without(key, set, member)
     local readers, marks = 0, 0
     local last = redis.call('zrange', key, -2, -1, 'withscores')
@@ -184,22 +192,24 @@ local function ends_without(key, set, member)
     return readers, marks
 end
 
--- Drops what has ended, and marks that do not count.
+-- Removes members that have ended, and marks that do not count.
 local function drop_ended(key, set)
     redis.call('zremrangebyscore', key, -set.now, set.now)
     redis.call('zremrangebyscore', key, '-inf', '(' .. -(set.now + longest_mark))
 end
 
--- Has the key end then. Needs no memory. It is called before the members change, so that the clock never runs fast. It calls nothing if
--- the end is the same. Before Redis 7.2, time passes inside a script, and each call would lose some of it.
+-- Makes the key expire at `ends`. This needs no memory. It is called before the members change, so that the
+-- clock never runs fast. It calls nothing if the end is unchanged. Before Redis 7.2, time passes inside a
+-- script, and each call would lose some of it.
 local function end_at(key, set, ends)
     if ends ~= set.ends then
         redis.call('pexpire', key, ends - set.now)
     end
 end
 
--- Comes before a member is written that ends then. Raises an error if the server refuses a command, and has the key live for long enough
--- otherwise. ZADD needs memory, and what a script writes after another write does not.
+-- Prepares the write of a member that ends at `ends`. Raises an error if the server refuses a command.
+-- Otherwise makes the key live long enough. The server may refuse ZADD for lack of memory, but not a write
+-- that follows another write of the script.
 local function prepare(key, set, member, ends)
     redis.call('zadd', key, 'xx', 0, '')
     redis.call('zremrangebyscore', key, 1, 0)
@@ -207,13 +217,14 @@ local function prepare(key, set, member, ends)
     end_at(key, set, math.max(readers, marks, ends))
 end
 
--- Writes a member. Nothing refuses that behind `prepare`.
+-- Writes a member. After `prepare`, the server does not refuse this.
 local function put(key, set, member, score)
     redis.call('zadd', key, score, member)
     drop_ended(key, set)
 end
 
--- Removes a member, a reader or a mark. The key goes with the last member. Nothing is asked of a key that may be gone.
+-- Removes a member, a reader or a mark. The key is deleted with its last member. Nothing is read from a key
+-- that may be gone.
 local function remove(key, set, member)
     local readers, marks = ends_without(key, set, member)
     if readers == 0 and marks == 0 then

@@ -1,9 +1,14 @@
--- How long something is in a writer's way: an exclusive holder, or readers that have not expired. The mark of a waiting writer is
--- not in the way: the next attempt of a writer drops it.
+-- Reports how long something blocks a writer: an exclusive holder, or readers that have not expired. The mark
+-- of a waiting writer does not block. The next attempt of a writer removes it.
 --
--- KEYS[1]  the key
--- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing. '@<label> <PTTL>' likewise, if the holder's token has a label.
---          'holds <type> <PTTL>' no lock wrote the key
+-- KEYS[1]  The key.
+-- Returns  One of these replies:
+-- * The remaining time in milliseconds, as PTTL.
+-- * -1: the key has no ttl.
+-- * -2: nothing blocks.
+-- * '@<label> <PTTL>': the holder's token has this label.
+-- * 'of <lock> <PTTL>': a lock of another kind has the key.
+-- * 'holds <type> <PTTL>': no lock wrote the key.
 
 --@include look.lua
 --@include lock_key.lua

@@ -1,7 +1,8 @@
--- Which lock has a key that is not of the kind that a script works on. Needs look.lua.
+-- Identifies the lock that has a key of another kind than the script's. Needs look.lua.
 
--- The answer about such a key. `value` is what GET has answered: a string, or an error for a key of another type. 'of' and the lock, if
--- it is one of ours; 'holds' and the type that TYPE reports; -1 for another string, or if the server refuses TYPE.
+-- Returns the reply about such a key. The reply to GET is `value`: a string, or an error if the key has
+-- another type. If colock wrote the key, the reply is 'of' and the lock. For another string it is -1. For any
+-- other type it is 'holds' and the type that TYPE reports, or -1 if the server refuses TYPE.
 local function written_by_another(key, value)
     if type(value) == 'string' then
         local limit = string.match(value, '^permit:(%d+)%*%d+:%x*')

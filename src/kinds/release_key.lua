@@ -1,5 +1,6 @@
--- Compare-and-delete: ends a token's hold on a lock's key. `value` is what GET has answered. Needs lock_key.lua. Returns 1 released;
--- 0 the token holds nothing there; or that of held_by_another.
+-- Compare-and-delete: ends the hold of a token on a lock's key. The reply to GET is `value`. Needs
+-- lock_key.lua. Returns 1 if the hold was ended, and 0 if the token holds nothing there. Otherwise returns
+-- the reply of held_by_another.
 local function release_key(key, token, value)
     if value == token or is_former(value, token) then
         redis.call('del', key)

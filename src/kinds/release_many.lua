@@ -1,11 +1,16 @@
--- Compare-and-delete for many keys at once: what release.lua does for each, in this order. It is not sent to clusters.
+-- Compare-and-delete for several keys. It does the same as one release.lua for each key, in this order. It is
+-- not sent to clusters.
 --
--- KEYS[i]  a key
--- ARGV[i]  its token
--- Returns  1 all released; else a string with an answer for each: '1' released, '0' the token holds nothing there,
---          '-' another token does, '!' no lock wrote the key, 'e' the server refused a command, and nothing was changed there
+-- KEYS[i]  A key.
+-- ARGV[i]  Its token.
+-- Returns  1 if all keys were released. Otherwise a string with one of these characters for each key:
+-- * '1': released.
+-- * '0': the token holds nothing there.
+-- * '-': another token holds the key.
+-- * '!': no lock wrote the key.
+-- * 'e': the server refused a command, and nothing was changed there.
 
--- As it nearly always is: all of them are held by their tokens alone, so that two commands are enough.
+-- The usual case: each token is the only holder of its key, so two commands are enough.
 local ours = true
 for i, value in ipairs(redis.call('mget', unpack(KEYS))) do
     if value ~= ARGV[i] then
@@ -25,7 +30,7 @@ local letters = {[1] = '1', [0] = '0', [-1] = '-'}
 local answers = {}
 local deleted = {}
 for i, key in ipairs(KEYS) do
-    if ours and not deleted[key] then  -- it was, just now; and the key is there twice
+    if ours and not deleted[key] then  -- DEL has just released it. The key is listed twice.
         deleted[key] = true
         answers[i] = '1'
     else

@@ -12,8 +12,8 @@
 
 namespace colock::kinds {
 
-/// Whether a reply's text is this word. There are ten such questions in the life of a lock on five
-/// servers, and each is a few instructions only if it calls nothing, as `==` would `memcmp`.
+/// Returns whether a reply's text is this word. A lock on five servers needs ten such checks. Each takes only
+/// a few instructions because it calls no function, as `==` would call `memcmp`.
 template <std::size_t Size>
 constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
     bool same = text.size() == Size - 1;
@@ -23,46 +23,56 @@ constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
     return same;
 }
 
-/// `+OK`.
+/// Returns whether the reply is `+OK`.
 inline bool is_ok(const resp::value& reply) noexcept {
     return reply.type == resp::type::simple_string && is(reply.text, "OK");
 }
 
-/// `:1`.
+/// Returns whether the reply is `:1`.
 inline bool is_one(const resp::value& reply) noexcept {
     return reply.type == resp::type::number && is(reply.text, "1");
 }
 
-/// A number that is not negative.
+/// Returns the number in the reply, or nothing if it is negative or not a number.
 std::optional<std::uint64_t> number_in(const resp::value& reply) noexcept;
 
-/// The vote for a reply that is no answer to the command.
+/// Returns the vote for a reply that is not an answer to the command.
 core::vote unexpected(const resp::value& reply);
 
-/// The vote for a key that no lock wrote: it is another's, and the detail says what it holds, such as "a list".
+/// Returns the vote for a key that no lock wrote. The key counts as another holder's. The detail names its
+/// content, such as "a list".
 core::vote denied_by_value(std::string_view type, core::milliseconds remaining);
 
-/// The vote for a key whose holder has that label.
+/// Returns the vote for a key whose holder has this label.
 core::vote denied_by_label(std::string_view label, core::milliseconds remaining);
 
-/// The vote for a key of a lock of another kind. `lock` names that one, with underscores in place of spaces.
+/// Returns the vote for a key that a lock of another kind has. `lock` names that lock, with
+/// underscores for spaces.
 core::vote denied_by_kind(std::string_view lock, core::milliseconds remaining);
 
-/// Of a script whose token does not hold the key: `@` and the label of the holder; or `of` and a lock of another kind; or `holds` and
-/// the type of a value that no lock wrote. Behind that there may be the key's PTTL. Any other reply is unexpected.
+/// Decodes the reply of a script whose token does not hold the key. The key's PTTL may follow each of these
+/// forms. Any other reply is unexpected.
+///
+/// - `@` and the label of the holder.
+/// - `of` and a lock of another kind.
+/// - `holds` and the type of a value that no lock wrote.
 core::vote decode_obstacle(const resp::value& reply);
 
-/// Of SET with NX: OK, or null for a key that exists.
+/// Decodes the reply to SET with NX: OK, or null if the key exists. Accepts the replies of
+/// `decode_obstacle` too.
 core::vote decode_taken(const resp::value& reply);
 
-/// Of the scripts that work on what the token holds: 1 done, 0 the token holds nothing there, -1 another one
-/// does, or as `decode_obstacle`.
+/// Decodes the reply of a script that works on the hold of a token. The reply 1 means that it is done. The
+/// reply 0 means that the token holds nothing there, and -1 that another token holds the key. Accepts the
+/// replies of `decode_obstacle` too.
 core::vote decode_compare(const resp::value& reply);
 
-/// Of the scripts that count fences: the counter, which is positive; else as `decode_compare`.
+/// Decodes the reply of a script that counts fences: the counter, which is positive. Accepts the replies of
+/// `decode_compare` too.
 core::vote decode_fence(const resp::value& reply);
 
-/// Of PTTL, and obstacle.lua: milliseconds, -1 for a key without ttl, -2 for no key, or as `decode_obstacle`.
+/// Decodes the reply to PTTL or obstacle.lua in milliseconds. -1 stands for a key without ttl, and -2 for no
+/// key. Accepts the replies of `decode_obstacle` too.
 core::vote decode_remaining(const resp::value& reply);
 
 }  // namespace colock::kinds

@@ -12,14 +12,15 @@
 
 namespace colock::kinds {
 
-/// A Lua script for a server. (Made of a .lua file: see cmake/embed_lua.cmake.)
+/// A Lua script for a server. It is generated from a .lua file: see cmake/embed_lua.cmake.
 struct script {
     std::string_view text;
-    std::string_view
-        digest;  ///< its SHA-1 in hexadecimal digits, by which a server knows it that has seen it
+    /// Its SHA-1 in hexadecimal digits. A server that has seen the script accepts the digest
+    /// instead of the text.
+    std::string_view digest;
 };
 
-/// A call of a script with its keys and its arguments.
+/// Writes a call of a script with its keys and its arguments.
 template <typename... Arguments>
 void write_script(const script& called, script_form form, resp::command_writer& to,
                   std::span<const std::string_view> keys, const Arguments&... arguments) {

@@ -9,21 +9,22 @@
 
 namespace colock::kinds {
 
-/// The locks that a server cannot serve if its scripts may not use a command: one bit each.
+/// The locks that a server cannot serve if its scripts may not use a command. Each lock is one bit.
 enum class needed_by : std::uint8_t {
-    no_lock = 0,  ///< releases then go one by one, or waiters poll, or an error says less
+    /// Without the command, releases are sent one by one, waiters poll, or an error has less detail.
+    no_lock = 0,
     every_lock = 1,
     readers = 2,
-    fencing = 4,  ///< kinds with fences
+    fencing = 4,  ///< Kinds with fences.
     semaphores = 8,
     records = 16,
-    orders = 32,  ///< locks whose order binds
+    orders = 32,  ///< Locks whose order is binding.
     sets = readers | semaphores,
     all_sets = sets | orders,
     all_but_plain = readers | fencing | semaphores | records,
 };
 
-/// Whether those include these.
+/// Returns whether `those` has any of `these`.
 [[nodiscard]] constexpr bool includes(needed_by those, needed_by these) noexcept {
     return (static_cast<unsigned>(those) & static_cast<unsigned>(these)) != 0;
 }
@@ -32,11 +33,12 @@ enum class needed_by : std::uint8_t {
 struct script_command {
     std::string_view name;
     needed_by whom;
-    /// What a script calls to see whether it may. Without a key `k` it has no effect. Not tried if no lock needs it.
+    /// The call by which a script checks whether it may use the command. It has no effect if there is no key
+    /// `k`. Empty if no lock needs the command.
     std::string_view harmless_call{};
 };
 
-/// All of them. (A unit test compares them with the scripts.)
+/// All commands that scripts call. A unit test compares them with the scripts.
 inline constexpr auto script_commands = std::to_array<script_command>({
     {"get", needed_by::every_lock, "'get',k"},
     {"set", needed_by::every_lock, "'set',k,'','xx','px',1"},
@@ -56,7 +58,8 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"zremrangebyscore", needed_by::readers, "'zremrangebyscore',k,0,0"},
     {"hmget", needed_by::records, "'hmget',k,''"},
     {"hget", needed_by::records, "'hget',k,''"},
-    // An even number of arguments behind the key is needed, but looked at only after the rights.
+    // HSET needs an even number of arguments after the key. The server checks this only after
+    // the permissions.
     {"hset", needed_by::records, "'hset',k,'','',''"},
     {"persist", needed_by::records, "'persist',k"},
     {"mget", needed_by::no_lock},

@@ -49,7 +49,7 @@ void table::erase(std::string_view name) {
     }
 }
 
-/// Whenever the number of names has doubled since the last time: amortised constant work.
+/// Collects only if the number of names has doubled since the last time. The amortized cost is constant.
 void table::collect_expired(core::time_point now) {
     if (entries_.size() >= collect_at_) {
         std::erase_if(entries_, [now](const auto& item) { return item.second.expires <= now; });

@@ -21,17 +21,17 @@
 
 namespace colock::kinds {
 
-/// What a server's TIME tells: the time since 1970.
+/// The time since 1970, as a server's TIME reports it.
 using wall_time = std::chrono::microseconds;
 
-/// When a command is executed. The clocks are the caller's, so that a simulation can give each server its own.
+/// When a command is executed. The caller provides the clocks, so a simulation can give each server its own.
 struct instant {
     core::time_point now{};
-    wall_time wall{};  ///< only for commands about fences, and for writes of records
+    wall_time wall{};  ///< Needed only for fences and for writes of records.
 };
 
-/// A server's keys, in memory: values of any type, each with a name and a ttl. A lock kind uses the names that it uses on servers,
-/// and stores its own types there.
+/// The keys of a server, in memory: values of any type, each with a name and a ttl. A lock kind uses the same
+/// names as on servers, and stores its own types there.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class table {
@@ -39,7 +39,7 @@ public:
     /// A value and its end. Most values are tokens, so a string is stored without a further allocation.
     class entry {
     public:
-        /// Returns the value. Returns null if it is of another type: then another kind wrote it.
+        /// Returns the value, or null if it has another type. In that case another kind wrote it.
         template <typename T>
         [[nodiscard]] T* as() noexcept {
             if constexpr (std::is_same_v<T, std::string>) {
@@ -49,7 +49,8 @@ public:
             }
         }
 
-        /// The lock that wrote the value, as `denied_by_kind` wants it. Empty if its type does not tell.
+        /// Returns the name of the lock that wrote the value, in the form for `denied_by_kind`. Returns an
+        /// empty text if the value's type does not have a name.
         [[nodiscard]] std::string lock_name() const {
             return name_of_ != nullptr ? name_of_(other_) : std::string();
         }
@@ -60,31 +61,33 @@ public:
         friend table;
 
         std::string text_;
-        std::any other_;  // if it is no string
+        std::any other_;  // Empty if the value is a string.
         std::string (*name_of_)(const std::any&) = nullptr;
     };
 
-    /// Executes a command as its kind says, and answers as a server would.
+    /// Executes a command as its kind defines, and returns the vote that a server would give.
     core::vote execute(const kinds::command& command, core::time_point now, wall_time wall = {});
 
-    /// The names that the last command has written or deleted: clients that have asked for one of them may want to know.
+    /// Returns the names that the last command has written or deleted. Clients that track one of
+    /// them are notified.
     [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }
 
-    /// How many names there are. Expired ones that were not yet collected count.
+    /// Returns the number of names. Expired names that were not yet collected count.
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
-    /// Forgets everything, as a server that restarts without its data.
+    /// Removes all keys, like a restart of a server without its data.
     void clear() noexcept { entries_.clear(); }
 
-    // For kinds:
+    // The following functions are for kinds.
 
-    /// Returns what has that name, until the next `put` or `erase` of it. Returns null if there is none, or if it has expired.
+    /// Returns the entry with this name, or null if there is none or it has expired. The pointer is valid
+    /// until the next `put` or `erase` of this name.
     [[nodiscard]] entry* find(std::string_view name, core::time_point now);
 
-    /// Puts a string there, in place of any other value.
+    /// Stores a string in place of any other value.
     entry& put(std::string_view name, std::string_view text, core::time_point expires);
 
-    /// Puts a value there whose type can be copied. It may have a `lock_name`.
+    /// Stores a value of a copyable type. The type may have a `lock_name`.
     template <typename T>
         requires(!std::convertible_to<T, std::string_view>)
     entry& put(std::string_view name, T value, core::time_point expires) {
@@ -100,7 +103,8 @@ public:
 
     void erase(std::string_view name);
 
-    /// The value or its end was changed in place. It need not be told of a name that no client asks for.
+    /// Records that the value or its end was changed in place. This is not needed for a name that
+    /// no client tracks.
     void changed(std::string_view name) { changes_.emplace_back(name); }
 
 private:
@@ -111,13 +115,13 @@ private:
         }
     };
 
-    /// Makes an empty string.
+    /// Makes the entry an empty string.
     entry& write(std::string_view name, core::time_point expires);
     void collect_expired(core::time_point now);
 
     std::unordered_map<std::string, entry, hash, std::equal_to<>> entries_;
     std::vector<std::string> changes_;
-    std::size_t collect_at_ = 1024;  // the size at which to look for expired ones again
+    std::size_t collect_at_ = 1024;  // Size at which expired entries are collected next.
 };
 
 }  // namespace colock::kinds

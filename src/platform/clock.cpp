@@ -19,8 +19,8 @@ core::duration time_since_boot() noexcept {
     return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-/// How far the clock that runs on is ahead of the steady clock. It is the least of a few tries, as the thread
-/// may be interrupted between the two reads.
+/// Returns how far the clock that advances during a suspend is ahead of the steady clock. It returns the
+/// least of a few tries, because the thread may be interrupted between the two reads.
 core::duration lead() noexcept {
     core::duration least = core::duration::max();
     for (int i = 0; i != 3; ++i) {
@@ -35,7 +35,7 @@ core::duration lead_at_start() noexcept {
     return result;
 }
 
-/// For how long the machine has been suspended since this program has asked for the time first.
+/// Returns how long the machine has been suspended since this program first asked for the time.
 core::duration suspended() noexcept {
     return std::chrono::round<core::milliseconds>(lead() - lead_at_start());
 }

@@ -26,7 +26,8 @@ std::optional<std::uint64_t> file_of(int native_handle) noexcept {
 
 }  // namespace
 
-/// What the system calls around a `fork`. In the child, it may do little more than a signal handler.
+/// The functions that the system calls around a `fork`. In the child, they may do little more than a signal
+/// handler.
 struct fork_handlers {
     static void register_once() noexcept {
         [[maybe_unused]] static const int registered = ::pthread_atfork(&prepare, &resume, &begin);
@@ -36,7 +37,7 @@ struct fork_handlers {
         static std::mutex result;
         return result;
     }
-    static inline unshared_socket* first = nullptr;  // guarded by the mutex
+    static inline unshared_socket* first = nullptr;  // Guarded by the mutex.
 
 private:
     static void prepare() { mutex().lock(); }
@@ -51,7 +52,7 @@ private:
         mutex().unlock();
     }
 
-    /// By a socket that nothing can be sent to, nor received from.
+    /// Replaces a socket by one to which nothing can be sent, and from which nothing can be received.
     static void replace(int native_handle) noexcept {
         const int unconnected = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (unconnected < 0) {

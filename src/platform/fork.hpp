@@ -6,18 +6,18 @@
 #include <atomic>
 #include <cstdint>
 
-// What a child of the process must not do: speak to the servers over the connections of its parent.
+// Prevents a child process from using the connections of its parent.
 
 namespace colock::platform {
 
-/// Remembers in which process it was made.
+/// Records the process in which it was created.
 ///
 /// Thread-safe.
 class process_mark {
 public:
     process_mark() noexcept;
 
-    /// Whether this process is a child, made by `fork`, of the one that made the mark.
+    /// Returns whether this process is a child, created by `fork`, of the recorded process.
     [[nodiscard]] bool is_inherited() const noexcept {
         return made_in_ != generation.load(std::memory_order_relaxed);
     }
@@ -25,13 +25,13 @@ public:
 private:
     friend struct fork_handlers;
     static std::atomic<std::uint32_t>
-        generation;  // how often the ancestors of this process have forked
+        generation;  // How often the ancestors of this process have forked.
 
     std::uint32_t made_in_;
 };
 
-/// A socket that no child shares: in a child there is another, unconnected one in its place. So whatever is
-/// still under way on it there neither takes a reply from the parent nor sends a command in its name.
+/// A socket that no child process shares. In a child, an unconnected socket takes its place. An operation
+/// that is still in progress there neither takes a reply from the parent nor sends a command in its name.
 ///
 /// Thread-safety: distinct objects safe.
 class unshared_socket {
@@ -41,19 +41,20 @@ public:
     unshared_socket& operator=(const unshared_socket&) = delete;
     ~unshared_socket() { reset(); }
 
-    /// From now on, of a socket that is open.
+    /// Applies to this open socket from now on.
     void set(int native_handle);
 
-    /// It may be closed before, or later: then it is another file, and that is noticed.
+    /// Ends this. The socket may be closed before or after: its handle is then another file, which is
+    /// detected.
     void reset() noexcept;
 
 private:
     friend struct fork_handlers;
 
     int native_handle_ = -1;
-    std::uint64_t file_ = 0;  // by its inode number
+    std::uint64_t file_ = 0;  // By its inode number.
     unshared_socket* next_ = nullptr;
-    unshared_socket** link_ = nullptr;  // what points to us; null if we are in no list
+    unshared_socket** link_ = nullptr;  // The pointer to this object. Null if it is in no list.
 };
 
 }  // namespace colock::platform

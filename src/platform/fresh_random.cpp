@@ -24,8 +24,8 @@ std::mt19937_64 seeded_by_system() {
 
 fresh_random::fresh_random() : generator_(seeded_by_system()) {}
 
-/// A kernel older than Linux 3.17, or a sandbox, may have none for us. Then clones differ by their process IDs and the times
-/// at which they draw.
+/// Returns entropy of the kernel. A kernel older than Linux 3.17, or a sandbox, may provide none. Clones then
+/// differ by their process IDs and the times at which they draw.
 std::uint64_t fresh_random::new_entropy() noexcept {
     std::uint64_t result = 0;
     if (::getentropy(&result, sizeof(result)) != 0) {

@@ -9,17 +9,19 @@
 
 namespace colock::platform {
 
-/// Random numbers that are unique in the world, even if the process is cloned: by `fork`, by `clone` without the handlers of
-/// `pthread_atfork`, or as part of a virtual machine that is started several times from one snapshot. The state of a generator
-/// is then the same in each clone, so the kernel's entropy is mixed into every number.
+/// Random numbers that are unique even if the process is cloned. A clone is made by `fork`, by `clone`
+/// without the handlers of `pthread_atfork`, or by several starts of a virtual machine from one snapshot. The
+/// state of a generator is then the same in each clone. Every number therefore contains entropy of the
+/// kernel.
 ///
-/// To ask the kernel for each number would cost more than all else that a client does for an acquire in a large batch. So it
-/// is asked once between two calls of `refresh`. A clone that is made in between may draw numbers that its original draws.
+/// To ask the kernel for each number would cost more than everything else that a client does for an acquire
+/// in a large batch. It is therefore asked once between two calls of `refresh`. A clone that is made in
+/// between may draw numbers that its original draws.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class fresh_random {
 public:
-    /// Seeded by the system. Throws what `std::random_device` throws.
+    /// Seeds the generator by the system. Throws the exceptions of `std::random_device`.
     fresh_random();
 
     std::uint64_t operator()() noexcept {
@@ -29,7 +31,7 @@ public:
         return generator_() ^ *entropy_;
     }
 
-    /// The next number gets entropy of its own. To be called before the process may be idle.
+    /// Gives the next number its own entropy. Call it before the process may be idle.
     void refresh() noexcept { entropy_.reset(); }
 
 private:

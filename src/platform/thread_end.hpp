@@ -9,22 +9,22 @@
 
 namespace colock::platform {
 
-/// Calls a function at the end of each thread that has asked for it. It is for static storage, together with a `registration`.
-/// A `thread_local` with a destructor would be gone before the destructors of static objects run, and these may still use
-/// locks. This has no destructor, and may be used at any time.
+/// Calls a function at the end of each thread that has asked for it. It must have static storage, together
+/// with a `registration`. A `thread_local` with a destructor would be destroyed before static objects, whose
+/// destructors may still use locks. This class has no destructor, and may be used at any time.
 ///
 /// Thread-safe.
 class thread_end {
 public:
     constexpr thread_end() noexcept = default;
 
-    /// Has the function called with this argument at the end of the calling thread. False if that cannot be. Of the main
-    /// thread there is no end, except by `pthread_exit`.
+    /// Requests a call of the function with this argument at the end of the calling thread. Returns false if
+    /// that is impossible. The main thread has no such end, except by `pthread_exit`.
     bool expect(void* argument) noexcept {
         return registered_ && ::pthread_setspecific(key_, argument) == 0;
     }
 
-    /// Nothing is called when this is gone: then the process ends, or the library is unloaded.
+    /// Enables the calls while it exists. When it is destroyed, the process ends or the library is unloaded.
     class registration {
     public:
         registration(thread_end& end, void (*function)(void*)) noexcept : end_(end) {

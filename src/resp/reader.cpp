@@ -12,9 +12,9 @@ namespace colock::resp {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-/// No value is shorter: "_\r\n".
+/// The size of the shortest value: "_\r\n".
 constexpr std::size_t least_value = 3;
-/// In front of the text of a verbatim string: "txt:".
+/// The size of the format in front of a verbatim string: "txt:".
 constexpr std::size_t verbatim_format = 4;
 
 enum class progress : std::uint8_t { done, more, wrong, too_large };
@@ -22,7 +22,7 @@ enum class progress : std::uint8_t { done, more, wrong, too_large };
 /// A value at the beginning of some bytes, with all of its text.
 struct element {
     resp::value value;
-    std::size_t size = 0;  // in bytes
+    std::size_t size = 0;  // In bytes.
 };
 
 constexpr bool are_digits(std::string_view text) noexcept {
@@ -36,7 +36,7 @@ constexpr bool is_integer(std::string_view text) noexcept {
     return are_digits(text);
 }
 
-/// A count of bytes or values, of at most `limit`.
+/// Reads a count of bytes or values, of at most `limit`.
 progress read_count(std::string_view text, std::size_t limit, std::size_t& to) noexcept {
     if (!are_digits(text)) {
         return progress::wrong;
@@ -50,9 +50,9 @@ progress read_scalar(type kind, bool valid, std::string_view text, element& to) 
     return valid ? progress::done : progress::wrong;
 }
 
-/// A text behind the line with its length.
+/// Reads a text behind the line with its length.
 progress read_bulk(type kind, std::string_view bytes, std::size_t limit, element& to) noexcept {
-    if (kind == type::bulk_string && to.value.text == "-1") {  // as RESP2 has it
+    if (kind == type::bulk_string && to.value.text == "-1") {  // As in RESP2.
         return read_scalar(type::null, true, {}, to);
     }
     std::size_t length = 0;
@@ -96,8 +96,8 @@ constexpr bool begins_value(char c) noexcept {
     return std::string_view("+-:_#,($!=*~>%|").find(c) != std::string_view::npos;
 }
 
-/// Reads the value at the beginning of `bytes`, in whose first `seen` bytes no line ends. It has at most `limit`
-/// bytes.
+/// Reads the value at the beginning of `bytes`. No line ends in the first `seen` bytes. The value has at most
+/// `limit` bytes.
 progress read_element(std::string_view bytes, std::size_t seen, std::size_t limit, element& to) {
     if (limit < least_value) {
         return progress::too_large;
@@ -181,7 +181,7 @@ reader::status reader::read(std::string_view bytes) {
                 return status::too_large;
             case progress::more:
                 if (next.size == 0 && !rest.empty()) {
-                    line_seen_ = bytes.size() - 1;  // its last byte may be half of a line's end
+                    line_seen_ = bytes.size() - 1;  // Its last byte may be half of a line end.
                 }
                 return status::incomplete;
             case progress::done:
@@ -206,7 +206,7 @@ reader::status reader::read(std::string_view bytes) {
             --depth_;
         }
         if (missing_[0] == 0 && depth_ == 0) {
-            if (!is_root) {  // the bytes may have moved since it was read
+            if (!is_root) {  // The bytes may have moved since the root was read.
                 read_element(bytes.substr(root_at_), 0, max_size_, next);
             }
             root_ = next.value;

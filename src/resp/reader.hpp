@@ -12,38 +12,38 @@
 
 namespace colock::resp {
 
-/// Finds where a reply ends, in whatever pieces it arrives. It copies nothing, allocates nothing, and looks at
-/// each byte once, however many pieces there are.
+/// Finds the end of a reply that arrives in any number of pieces. It copies nothing and allocates nothing. It
+/// looks at each byte once, however many pieces there are.
 ///
-/// Streamed strings and aggregates (`$?`, `*?`), which no server sends, are malformed.
+/// Streamed strings and aggregates (`$?`, `*?`) are malformed. No server sends them.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class reader {
 public:
     enum class status : std::uint8_t {
-        incomplete,  ///< more bytes are needed
-        complete,    ///< `root` and `size` tell about the reply
-        malformed,   ///< the bytes from `position` on are not RESP3
-        too_large,   ///< the reply has, or will have, more than `max_size` bytes
+        incomplete,  ///< More bytes are needed.
+        complete,    ///< `root` and `size` describe the reply.
+        malformed,   ///< The bytes from `position` on are not RESP3.
+        too_large,   ///< The reply has, or will have, more than `max_size` bytes.
     };
 
-    /// How deep values may be nested.
+    /// The maximum depth of nested values.
     static constexpr std::size_t max_depth = 16;
 
     explicit reader(std::size_t max_size) noexcept : max_size_(max_size) {}
 
-    /// Looks at `bytes`, which begin with a reply. After `incomplete` it is called again with the same bytes and
-    /// more behind them, at whatever address; after `complete` with those behind the reply. After an error it
-    /// must not be called again.
+    /// Looks at `bytes`, which begin with a reply. After `incomplete`, call it again with the same bytes and
+    /// more behind them, at any address. After `complete`, call it with the bytes behind the reply. After an
+    /// error, do not call it again.
     status read(std::string_view bytes);
 
-    /// The outermost value of the complete reply. A view of the bytes that were last read.
+    /// Returns the outermost value of the complete reply. It is a view of the bytes that were last read.
     [[nodiscard]] const value& root() const noexcept { return root_; }
 
-    /// Of the complete reply, with its attributes, in bytes.
+    /// Returns the size of the complete reply with its attributes, in bytes.
     [[nodiscard]] std::size_t size() const noexcept { return position_; }
 
-    /// How far the reply has been understood, in bytes.
+    /// Returns how far the reply has been understood, in bytes.
     [[nodiscard]] std::size_t position() const noexcept { return position_; }
 
 private:
@@ -51,25 +51,26 @@ private:
 
     std::size_t max_size_;
     std::size_t position_ = 0;
-    std::size_t line_seen_ = 0;  // no line ends between `position_` and here
+    std::size_t line_seen_ = 0;  // No line ends between `position_` and here.
     std::size_t root_at_ = 0;
     std::size_t depth_ = 0;
-    std::array<std::size_t, max_depth + 1> missing_{};  // values, at each depth
+    // The number of missing values at each depth.
+    std::array<std::size_t, max_depth + 1> missing_{};
     bool in_reply_ = false;
     value root_;
 };
 
-/// Walks through the values of a complete reply, in the order in which they came: each before those that it
-/// contains. Leaves out attributes.
+/// Walks through the values of a complete reply in the order in which they came. A value comes before the
+/// values that it contains. Attributes are left out.
 class cursor {
 public:
-    /// `reply` is what `reader` has found to be complete.
+    /// `reader` must have found `reply` to be complete.
     explicit cursor(std::string_view reply) noexcept : rest_(reply) {}
 
-    /// The next value. There must be one.
+    /// Returns the next value. There must be one.
     value next();
 
-    /// Leaves out the values that `v`, the last one, contains.
+    /// Skips the values that `v`, the last value, contains.
     void skip_children(const value& v);
 
 private:

@@ -28,11 +28,12 @@ enum class type : std::uint8_t {
     attribute,
 };
 
-/// One value of a reply, without those that it contains. Its text is a view of the bytes that were read.
+/// One value of a reply, without the values that it contains. Its text is a view of the bytes that were read.
 struct value {
     resp::type type = type::null;
-    std::string_view text;     ///< of a scalar: as it came, a verbatim string without its format
-    std::size_t children = 0;  ///< how many values it contains; two for each entry of a map
+    /// For a scalar: as received. A verbatim string comes without its format.
+    std::string_view text;
+    std::size_t children = 0;  ///< How many values it contains. Two for each entry of a map.
 };
 
 constexpr bool is_error(const value& v) noexcept {

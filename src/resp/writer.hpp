@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-// Commands as a server reads them: https://redis.io/docs/latest/develop/reference/protocol-spec/
+// Commands in the format of a server: https://redis.io/docs/latest/develop/reference/protocol-spec/
 
 namespace colock::resp {
 
@@ -59,12 +59,12 @@ constexpr char* write_argument(char* at, std::string_view text) noexcept {
     return write_line_end(at);
 }
 
-/// At most so much is around an argument: "$<size>\r\n", and "\r\n".
+/// The maximum size of the frame of an argument: "$<size>\r\n", and "\r\n".
 constexpr std::size_t around_argument = 1 + longest_number + 2 + 2;
 
 }  // namespace detail
 
-/// An argument that is known to the compiler.
+/// An argument that is known at compile time.
 template <std::size_t Size>
 struct word {
     consteval word(const char (&literal)[Size])  // NOLINT(*-explicit-*)
@@ -77,7 +77,7 @@ struct word {
     std::array<char, Size - 1> text{};
 };
 
-/// Words in a row, encoded by the compiler as they go over the wire.
+/// A sequence of words, encoded for the wire at compile time.
 template <word... Words>
 struct word_list {
     static constexpr std::size_t size = sizeof...(Words);
@@ -101,15 +101,15 @@ private:
 template <word... Words>
 constexpr word_list<Words...> words;
 
-/// Writes commands, one behind the other.
+/// Writes commands one after the other.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class command_writer {
 public:
-    /// Overwrites `buffer`, and has it grow. It must outlive the writer.
+    /// Overwrites `buffer`, and lets it grow. It must outlive the writer.
     explicit command_writer(std::string& buffer) : buffer_(buffer) {}
 
-    /// A command of `words`, strings, and spans of strings.
+    /// Writes a command of `words`, strings, and spans of strings.
     template <typename... Arguments>
     void write(const Arguments&... arguments) {
         char* at = room_for(detail::around_argument + (most(arguments) + ...));
@@ -118,7 +118,7 @@ public:
         end_at(at);
     }
 
-    /// What was written: the beginning of the buffer.
+    /// Returns the written text, which is the beginning of the buffer.
     [[nodiscard]] std::string_view text() const noexcept { return {buffer_.data(), size_}; }
 
 private:

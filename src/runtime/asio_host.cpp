@@ -24,8 +24,8 @@
 namespace colock::runtime {
 namespace {
 
-/// Knows the hosts of an execution context, to take them down while the context is being
-/// destroyed: what they own would otherwise outlive the services that it uses.
+/// Shuts down the hosts of an execution context when the context is destroyed. Otherwise their members would
+/// outlive the services that they use.
 class host_registry final : public boost::asio::execution_context::service {
 public:
     static inline boost::asio::execution_context::id id;
@@ -47,7 +47,7 @@ private:
         }
     }
 
-    /// In a child, before the context runs there, if it is done as Asio asks for.
+    /// Called in the child before the context runs there, if the program calls Asio's `notify_fork`.
     void notify_fork(boost::asio::execution_context::fork_event event) override {
         if (event == boost::asio::execution_context::fork_child) {
             for (const auto& known : hosts_) {
@@ -62,10 +62,10 @@ private:
     std::vector<std::weak_ptr<asio_host>> hosts_;
 };
 
-/// The hosts of the process, by their numbers. Leases that were moved from have only these.
+/// The hosts of the process, by number. A moved-from lease has only this number.
 class host_directory {
 public:
-    /// It is never destroyed: the destructors of static objects may still use leases.
+    /// Never destroyed, because the destructors of static objects may still use leases.
     static host_directory& instance() {
         static auto* const all = new host_directory;  // NOLINT(*-owning-memory)
         return *all;
@@ -90,10 +90,12 @@ public:
     }
 
 private:
-    /// It is locked for a moment only. But in a child process it may stay locked, if another thread was in here at the fork.
+    /// The mutex is only locked briefly. In a child it may stay locked, if another thread held it at the
+    /// fork.
     static constexpr core::duration longest_wait = std::chrono::milliseconds(100);
 
-    /// Without the lock after `longest_wait`. (ThreadSanitizer of GCC 12 does not know the lock of a std::timed_mutex.)
+    /// Returns an empty lock after `longest_wait`. It does not use std::timed_mutex, because GCC 12's
+    /// ThreadSanitizer does not support it.
     std::unique_lock<std::mutex> enter() {
         std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock) {
@@ -153,16 +155,15 @@ void asio_host::dispose(asio_host* h) noexcept {
     }
 }
 
-// --- The engine's world --------------------------------------------------------------------------
+// --- Environment of the engine -------------------------------------------------------------------
 
 core::time_point asio_host::now() const noexcept {
     return platform::clock::now();
 }
 
 void asio_host::defer() {
-    if (auto self =
-            weak_from_this()
-                .lock()) {  // else it waits for the strand to be destroyed there: see `dispose`
+    if (auto self = weak_from_this()
+                        .lock()) {  // Otherwise it is being destroyed on the strand: see `dispose`.
         boost::asio::post(executor_, [self = std::move(self)] { self->turn(); });
     }
 }
@@ -175,30 +176,30 @@ void asio_host::wake_at(core::time_point when) {
         timer_->cancel();
         return;
     }
-    // A child may share the file with which Asio waits for timers.
+    // A child may share the file descriptor with which Asio waits for timers.
     if (is_inherited()) {
         return;
     }
-    // A timer does not count the time for which the machine is suspended, so it is not trusted for long.
+    // A timer does not count the time while the machine is suspended. Long waits are therefore split.
     constexpr core::duration longest = std::chrono::seconds(1);
     const core::time_point now = platform::clock::now();
     timer_->expires_after(when <= now ? core::duration::zero() : std::min(when - now, longest));
     timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
         const auto self = weak.lock();
-        if (!failure && self && !self->dead_) {  // else it was set anew, or is gone
+        if (!failure && self && !self->dead_) {  // Otherwise it was set again, or the host is gone.
             self->on_timer();
         }
     });
 }
 
-// --- What happens in the engine ------------------------------------------------------------------
+// --- Events in the engine ------------------------------------------------------------------------
 
 void asio_host::turn() {
     const thread_check::visit inside(thread_check_);
     if (is_inherited()) {
         end_in_child();
     }
-    // Whatever draws a token submits a command, and so is followed by the end of a turn.
+    // Every token belongs to a command, so the end of a turn always follows.
     const struct end_of_turn {
         platform::fresh_random& random;
         ~end_of_turn() { random.refresh(); }
@@ -245,7 +246,7 @@ void asio_host::abandon() noexcept {
     timer_.reset();
     engine_.abandon();
     self_.reset();
-    // Leases may outlive the context; a strand of it must not.
+    // Leases may outlive the context, but a strand must not.
     work_ = boost::asio::any_io_executor();
     executor_ = boost::asio::system_executor();
     user_executor_ = boost::asio::system_executor();

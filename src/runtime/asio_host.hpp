@@ -24,26 +24,26 @@
 
 namespace colock::runtime {
 
-/// An engine in a program: its executor, its timer, its randomness, and what may come at it from other threads and
-/// other processes. Whatever happens in the engine begins here, or with a report of an instance.
+/// An engine in a program: its executor, its timer, its random numbers, and its protection from other threads
+/// and processes. Every event in the engine starts here, or with a report of an instance.
 ///
-/// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
-/// When the execution context goes first, `abandon` makes all that is left a no-op.
+/// It lives as long as it is referenced: by the client, an operation, a lease or background work. If the
+/// execution context is destroyed first, `abandon` makes the rest a no-op.
 ///
-/// Thread-safety: all on the engine's executor, one thread at a time, but what says otherwise.
+/// Thread-safety: all functions run on the engine's executor, one thread at a time, unless stated otherwise.
 class asio_host final : public std::enable_shared_from_this<asio_host>, private environment {
 public:
-    /// Makes the instances. They report to `observer`, which is the engine's, and work on `executor`.
+    /// Creates the instances. They report to `observer`, the engine's observer, and run on `executor`.
     using instance_factory = std::function<instance_group::list(
         const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
 
-    /// With `thread_safe` it works on a strand of its own, and any thread may `run` functions there.
+    /// Creates a host. With `thread_safe`, it runs on its own strand, and any thread may call `run`.
     static std::shared_ptr<asio_host> make(boost::asio::any_io_executor executor, bool thread_safe,
                                            const engine_settings& settings,
                                            const instance_factory& make_instances);
     ~asio_host() = default;
 
-    /// That of an engine that was made by one, as all are in a program.
+    /// Returns the host of these parts. Only valid in a program, where each engine belongs to a host.
     [[nodiscard]] static const asio_host& of(const client_context& parts) noexcept {
         return static_cast<const asio_host&>(parts.world);
     }
@@ -54,19 +54,19 @@ public:
 
     // From any thread:
 
-    /// The host with that number; null if it is gone.
+    /// Returns the host with that number. Null if it no longer exists.
     [[nodiscard]] static std::shared_ptr<asio_host> find(std::uint64_t number);
-    /// Not 0, and no other host of the process has or had it.
+    /// Returns a number that is not 0 and is never reused in the process.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
-    /// Where handlers run that have no executor of their own.
+    /// Returns the executor of handlers without an associated executor.
     [[nodiscard]] const boost::asio::any_io_executor& user_executor() const noexcept {
         return user_executor_;
     }
     [[nodiscard]] bool thread_safe() const noexcept { return thread_safe_; }
 
-    /// Whether this process is a child of the one that made the client, which is the parent's alone: nothing
-    /// can be started here.
+    /// Returns whether this process is a child of the process that created the client. Only the parent can
+    /// use the client, and no operation can be started here.
     [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
 
     [[nodiscard]] const client_context& parts() const noexcept { return engine_.parts(); }
@@ -78,8 +78,8 @@ public:
         return {shared_from_this(), &engine_};
     }
 
-    /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
-    /// context is gone, and in a child if another thread of the parent may have been inside at the fork.
+    /// Runs `function` where the engine runs: immediately, or through its strand. Drops it if the context is
+    /// gone. In a child, drops it if another thread of the parent may have been inside at the fork.
     template <typename Function>
     void run(Function&& function) {
         if (dead_.load(std::memory_order_acquire)) {
@@ -101,25 +101,25 @@ public:
 
     // On the executor:
 
-    /// The client is destroyed or closed: see `colock::client::close`.
+    /// Closes the engine, see `colock::client::close`.
     void close();
 
-    /// In a child of the process that made the client: ends what was under way at the fork, as `close` does, but
-    /// without a word to the servers, with which the parent goes on. Idempotent.
+    /// Ends the pending operations in a child, like `close`. Sends nothing to the servers, which the parent
+    /// continues to use. Idempotent.
     void end_in_child();
 
-    /// The execution context is being destroyed: nothing will run any more.
+    /// Drops everything, because the execution context is being destroyed and runs no further handlers.
     void abandon() noexcept;
 
 private:
     asio_host(boost::asio::any_io_executor executor, bool thread_safe,
               const engine_settings& settings);
 
-    /// The last owner may let go on any thread, while what its connections have left to do runs on the strand; so it ends
-    /// there.
+    /// Deletes the host on its strand. The last reference may be dropped on any thread, but the handlers of
+    /// its connections run on the strand.
     static void dispose(asio_host* h) noexcept;
 
-    // The engine's world.
+    // The engine's environment.
     [[nodiscard]] core::time_point now() const noexcept override;
     void defer() override;
     void wake_at(core::time_point when) override;
@@ -131,16 +131,16 @@ private:
 
     std::uint64_t number_;
     platform::process_mark process_;
-    thread_check thread_check_;  // in turns and timers; without a strand, in `run` too
+    thread_check thread_check_;  // Checks turns and timers, and without a strand also `run`.
     bool thread_safe_;
     boost::asio::any_io_executor user_executor_;
     boost::asio::any_io_executor executor_;
-    boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
+    boost::asio::any_io_executor work_;  // Keeps the context busy until the engine has closed.
     std::atomic<bool> dead_{false};
     std::unique_ptr<boost::asio::steady_timer> timer_;
     platform::fresh_random random_;
     bool ended_in_child_ = false;
-    std::shared_ptr<asio_host> self_;  // while closing in the background
+    std::shared_ptr<asio_host> self_;  // While closing in the background.
     engine engine_;
 };
 

@@ -36,7 +36,7 @@
 
 namespace colock::runtime {
 
-/// For how long an instance that may have forgotten locks grants none, and so the longest ttl that a lock may have; 0: any.
+/// How long an instance that may have lost locks grants none. Also the maximum ttl of a lock. 0 = unlimited.
 struct quarantine_lengths {
     core::milliseconds restart{0};
     core::milliseconds failover{0};
@@ -48,11 +48,11 @@ struct engine_settings {
     core::duration instance_timeout{};
     core::duration close_timeout{};
     quarantine_lengths quarantines;
-    std::string label;  ///< of all tokens; empty for none
+    std::string label;  ///< Label in all tokens. Empty for none.
     std::size_t max_reply_size = std::size_t{16} << 20U;
 };
 
-/// All of a client's, for its engine to tell them.
+/// All members of a client, so that the engine can notify them.
 struct members {
     template <typename T>
     using list = boost::intrusive::list<T, boost::intrusive::base_hook<in_client>,
@@ -60,36 +60,38 @@ struct members {
 
     list<acquire_operation> acquiring;
     list<lease_driver> leases;
-    /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
+    /// Leases whose release has failed on an instance that was down. They are notified when an instance
+    /// accepts commands again, and are in no other list.
     list<lease_driver> giving_back;
     list<ticket> tickets;
     list<runtime::places> places;
-    list<record_operation> records;          ///< running, or with a vote pending
-    list<settlement_operation> settlements;  ///< likewise
-    /// The queues of locks with several names, by each name but the first.
+    list<record_operation> records;          ///< Running, or with a pending vote.
+    list<settlement_operation> settlements;  ///< Running, or with a pending vote.
+    /// The queues of locks with several names, by each name except the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
-    /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.
+    /// Keyed by the name of the ticket that is watched. The name stays valid until the entry is removed.
     std::unordered_map<std::string_view, watcher*> watched;
 };
 
-/// What the queues, leases and tickets of a client work with. They know these parts, and not the engine, which has them, and tells
-/// its members of the world.
+/// The parts of a client that its queues, leases and tickets use. They do not depend on the engine, which
+/// owns these parts and notifies its members.
 struct client_context : loop {
     client_context(environment& world_of_client, engine_settings checked)
         : loop(world_of_client), settings(std::move(checked)) {}
 
     const engine_settings settings;
-    const std::uint64_t client_number =
-        world.random() % core::value_limit;  // see `core::command::ticket`
-    std::uint64_t places_given = 0;          // see `core::command::place`
-    withdrawals withdrawn{*this};            // lives longer than the instances, which owe it votes
+    // See `core::command::ticket`.
+    const std::uint64_t client_number = world.random() % core::value_limit;
+    std::uint64_t places_given = 0;  // See `core::command::place`.
+    withdrawals withdrawn{*this};    // Outlives the instances, which owe it votes.
     instance_group instances;
     key_queues queues{*this};
     contention_history contention;
     latest_policies policies;
     runtime::owners owners;
     runtime::members members;
-    /// The locks whose keys this client's leases have written in this turn, if others of this client may wait for them.
+    /// Locks whose keys were written by this client's leases in this turn, and for which other waiters of
+    /// this client may wait.
     std::vector<std::shared_ptr<const lock_spec>> own_writes;
     bool closing = false;
 
@@ -97,7 +99,7 @@ struct client_context : loop {
     void release_ended() {
         --counts.releasing;
         if (closing) {
-            turn.schedule();  // it may be what the engine waits for
+            turn.schedule();  // The engine may wait for this.
         }
     }
 };

@@ -60,7 +60,8 @@ std::string_view words_for(core::failure reason) noexcept {
     return "failed";
 }
 
-/// What there is to say about a failed vote. (What is so for many of them, the instance knows.)
+/// Returns the detail of a failed vote. A detail that many votes have in common is part of the instance's
+/// status.
 std::string_view detail_of(const core::vote& vote, const instance::status& voter) noexcept {
     if (vote.detail) {
         return *vote.detail;
@@ -87,7 +88,7 @@ std::string words_for_failure(const core::vote& vote, const instance::status& vo
     return text;
 }
 
-/// `yes` is what an instance has done that votes for it.
+/// `yes` describes a granted vote.
 std::string words_for(const core::vote& vote, const kinds::lock_kind& kind,
                       const instance::status& voter, std::string_view yes) {
     switch (vote.kind) {
@@ -101,7 +102,7 @@ std::string words_for(const core::vote& vote, const kinds::lock_kind& kind,
     return words_for_failure(vote, voter);
 }
 
-/// As an instance is that has no vote.
+/// Describes an instance without a vote.
 std::string words_for(const instance::status& voter, std::string_view if_ready) {
     switch (voter.state) {
         case instance::state::ready:
@@ -113,7 +114,7 @@ std::string words_for(const instance::status& voter, std::string_view if_ready) 
     }
 }
 
-/// Each instance in brackets of its own, with what `words_of(index)` are.
+/// Lists each instance in brackets, with the text `words_of(index)`.
 template <typename Words>
 std::string list(const std::vector<instance::status>& instances, const Words& words_of) {
     std::string text;

@@ -16,38 +16,42 @@
 
 namespace colock::runtime {
 
-/// What instances have told of the key beside their votes.
+/// The state of the key that instances have reported in addition to their votes.
 struct key_findings {
-    core::instance_set without_ttl{};  ///< there it has none
-    /// The last denial of each instance that tells who holds it, or what it holds that no lock wrote. Empty if none has.
+    core::instance_set without_ttl{};  ///< Instances where the key has no ttl.
+    /// The last denial of each instance that names the holder, or a value that no lock wrote. Empty if there
+    /// is none.
     std::vector<core::vote> denials{};
 };
 
-/// A round as one line for an error's text: the resource, the count, and what each instance voted. A denial has the words of the
-/// lock kind. Bytes of the resource and of what a server said are escaped unless they are printable ASCII. Long texts are cut.
+/// Returns a round as one line for an error's text: the resource, the number of grants, and the vote of each
+/// instance. The lock kind words the denials. Non-printable bytes of the resource and of server texts are
+/// escaped. Long texts are cut.
 std::string describe_attempt(std::string_view resource, const kinds::lock_kind& kind,
                              const core::round& votes,
                              const std::vector<instance::status>& instances,
                              const key_findings& key);
 
-/// The same, of a round for a lease: a renewal, a release, or a downgrade.
+/// Returns a round of a lease as one line: a renewal, a release or a downgrade.
 std::string describe_lease_round(std::string_view resource, const kinds::lock_kind& kind,
                                  const core::round& votes,
                                  const std::vector<instance::status>& instances);
 
-/// The same, of a request of one instance: what has become of it, and the last vote that says why. Null: there was none.
+/// Returns a request to a single instance as one line, with its outcome. `why` is the last vote, or null if
+/// there was none.
 std::string describe_request(std::string_view resource, const kinds::lock_kind& kind,
                              std::string_view what, const core::vote* why,
                              const std::vector<instance::status>& instances);
 
-/// Before any round: the resource, why there was none, and where each instance stands.
+/// Returns the state before any round as one line: the resource, the reason, and the state of each instance.
 std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances);
 
-/// The resource alone, in quotes.
+/// Returns only the resource, in quotes.
 std::string describe(std::string_view resource);
 
-/// The end of a text about a lost lease: the client could not renew it, since it could not act for `late` or longer.
+/// Returns the end of a text about a lost lease: the client could not renew it, because it was blocked for at
+/// least `late`.
 std::string describe_standstill(core::duration late);
 
 }  // namespace colock::runtime

@@ -7,14 +7,14 @@
 namespace colock::runtime {
 namespace {
 
-/// Tells all that are in a list now. One that hears of it may leave the list, join it again, and take others out of
-/// it, which are not told then.
+/// Notifies every object that is in the list now. A notified object may leave the list, join it again, or
+/// remove others. Removed objects are not notified.
 template <typename List, typename Function>
 void for_each(List& list, const Function& tell) {
     struct remaining {
         List& list;
         List rest{};
-        ~remaining() { list.splice(list.end(), rest); }  // if somebody has thrown
+        ~remaining() { list.splice(list.end(), rest); }  // In case of an exception.
     } untold{list};
     untold.rest.swap(list);
     while (!untold.rest.empty()) {
@@ -62,16 +62,18 @@ void engine::turn() {
     parts_.turn.begin();
     try {
         parts_.finished.deliver();
-    } catch (...) {  // a caller's handler has: that goes to the loop, and the rest follows
+    } catch (...) {
+        // A handler of the caller has thrown. The event loop gets the exception, and the rest follows in
+        // another turn.
         parts_.turn.schedule();
         throw;
     }
     tell_own_writes();
     parts_.queues.begin_next();
-    if (!parts_.finished.empty()) {  // what the handlers have finished in their turn
+    if (!parts_.finished.empty()) {  // Operations that the handlers have finished in this turn.
         parts_.turn.schedule();
     }
-    if (parts_.turn.stopped()) {  // a handler has destroyed the world
+    if (parts_.turn.stopped()) {  // A handler has destroyed the execution context.
         return;
     }
     admit();
@@ -83,7 +85,7 @@ void engine::turn() {
     }
 }
 
-/// Releases and attempts that have waited for room.
+/// Admits releases and attempts that have waited for room.
 void engine::admit() {
     const core::time_point now = parts_.turn.recent_time();
     const std::size_t room = parts_.instances.room(now);
@@ -99,7 +101,7 @@ void engine::wake() {
     parts_.alarms.run(parts_.turn.recent_time());
 }
 
-// --- What the instances tell ------------------------------------------------------------------------
+// --- Events from the instances ----------------------------------------------------------------------
 
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
@@ -129,8 +131,8 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
     }
 }
 
-/// The queues of locks that have the key beside their first one. One that hears of it may end others, so they are found by their
-/// names.
+/// Notifies the queues of locks for which this is not the first key. A notified queue may end others, so each
+/// one is looked up by its name.
 void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) {
     std::vector<std::shared_ptr<const lock_spec>> concerned;
     const auto found = parts_.members.at_more_keys.equal_range(key);
@@ -144,7 +146,7 @@ void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) 
     }
 }
 
-/// No instance notifies a client of its own writes, or of what comes after them.
+/// Notifies the client's own waiters. Instances do not notify a client of its own writes, or of later events.
 void engine::tell_own_writes() {
     if (parts_.own_writes.empty()) {
         return;
@@ -212,7 +214,7 @@ void engine::close_at_once() {
     }
 }
 
-/// Time alone may settle a lease: an instance that is silent for long is not waited for.
+/// Checks the leases regularly. Time alone may settle a lease, because a silent instance is not waited for.
 void engine::look_after_leases(core::time_point now) {
     parts_.alarms.wait(*this,
                        std::min(close_deadline_, now + parts_.settings.instance_timeout / 4));

@@ -21,7 +21,7 @@ namespace colock::runtime {
 
 class engine;
 
-/// Waits for the engine to have closed.
+/// Waits until the engine is closed.
 class close_operation : public operation {
 public:
     explicit close_operation(std::shared_ptr<engine> owner) : engine_(std::move(owner)) {}
@@ -41,14 +41,14 @@ private:
     outcome_type outcome_ = outcome_type::closed;
 };
 
-/// What a client does: owns the instances, tells its operations, leases and queues of the world, and works in *turns*. In
-/// a turn, first the handlers of finished operations run, then waiters are told of the client's own writes, then the next
-/// waiters begin, then everything that was submitted goes out, as one batch to all instances. It sees the world through its
-/// `environment` only.
+/// The engine of a client. It owns the instances, notifies its operations, leases and queues of events, and
+/// works in *turns*. In a turn, it first runs the handlers of finished operations. Then it notifies waiters
+/// of the client's own writes, and starts the next waiters. Finally it sends all submitted commands as one
+/// batch to all instances. Its only access to the outside is `environment`.
 ///
-/// Its maker keeps it alive as long as anything refers to it (see `asio_host`).
+/// Its owner keeps it alive as long as it is referenced (see `asio_host`).
 ///
-/// Thread-safety: distinct objects safe, shared objects unsafe, but for what says otherwise.
+/// Thread-safety: distinct objects safe, shared objects unsafe, unless stated otherwise.
 class engine final : private instance::instance_observer, private timed {
 public:
     engine(environment& world, engine_settings settings);
@@ -56,33 +56,33 @@ public:
     engine& operator=(const engine&) = delete;
     ~engine();
 
-    /// What its operations, leases and queues work with. Thread-safe are the settings, the counts, and the states of the
-    /// instances.
+    /// Returns the parts that its operations, leases and queues use. The settings, the counts and the states
+    /// of the instances are thread-safe.
     [[nodiscard]] client_context& parts() noexcept { return parts_; }
     [[nodiscard]] const client_context& parts() const noexcept { return parts_; }
 
-    /// What the instances report to.
+    /// Returns the observer for the instances.
     [[nodiscard]] instance::instance_observer& observer() noexcept { return *this; }
 
-    /// Starts the instances. To be called once.
+    /// Starts the instances. Called once.
     void start(instance_group::list instances);
 
-    /// What `environment::defer` has asked for. A caller's handler may throw out of it; the rest follows in
+    /// Runs a turn, after `environment::defer`. A caller's handler may throw out of it. The rest follows in
     /// another turn.
     void turn();
 
-    /// The time of `environment::wake_at` has come.
+    /// Runs the expired timers, after `environment::wake_at`.
     void wake();
 
-    /// Ends all operations and leases, and then the connections, once the releases are answered.
+    /// Ends all operations and leases. Closes the connections when the releases are answered.
     void close();
     [[nodiscard]] bool closing() const noexcept { return parts_.closing; }
     [[nodiscard]] bool closed() const noexcept { return closed_; }
 
-    /// As `close`, without waiting for anything.
+    /// Closes without waiting.
     void close_at_once();
 
-    /// There is no world any more: nothing will run.
+    /// Drops everything, because the execution context is being destroyed.
     void abandon() noexcept;
 
 private:

@@ -9,25 +9,26 @@
 
 namespace colock::runtime {
 
-/// The world as an engine sees it: the time, the loop that it runs in, and chance. Made of Asio in a program (see
-/// `asio_host`), and of virtual time in tests and in the simulation. Nothing else in this layer reads a clock.
+/// The environment of an engine: time, event loop and random numbers. Implemented with Asio in a program (see
+/// `asio_host`), and with virtual time in tests and in the simulation. No other part of this layer reads a
+/// clock.
 class environment {
 public:
     environment() = default;
     environment(const environment&) = delete;
     environment& operator=(const environment&) = delete;
 
-    /// The time on the library's clock: see `core::time_point`.
+    /// Returns the time on the library's clock: see `core::time_point`.
     [[nodiscard]] virtual core::time_point now() const noexcept = 0;
 
-    /// Has `engine::turn` called soon, once, but not before this returns.
+    /// Schedules one call of `engine::turn`, which never runs before this function returns.
     virtual void defer() = 0;
 
-    /// Has `engine::wake` called at that time, or somewhat before it, in place of any time that was set earlier;
+    /// Schedules a call of `engine::wake` for that time, or slightly earlier. Replaces any earlier schedule.
     /// `core::never` clears it.
     virtual void wake_at(core::time_point when) = 0;
 
-    /// 64 random bits: tokens consist of them.
+    /// Returns 64 random bits. Tokens consist of them.
     virtual std::uint64_t random() noexcept = 0;
 
 protected:

@@ -87,7 +87,8 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
     return is_number && result < core::value_limit ? std::optional(result) : std::nullopt;
 }
 
-/// As `core::command::values`: increasing numbers, each followed by a space.
+/// Returns whether the text contains `core::command::values`: increasing numbers that start with `first`.
+/// Commas separate them here.
 bool are_values(std::string_view text, std::uint64_t first) {
     std::uint64_t before = 0;
     for (const std::string_view one : split(text, ',')) {

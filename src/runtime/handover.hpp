@@ -12,35 +12,37 @@
 
 namespace colock::runtime {
 
-/// Of a token of any kind.
+/// The parts of a token.
 struct token_parts {
     std::string_view prefix;
     std::string_view digits;
-    std::string_view label;  ///< empty without one
+    std::string_view label;  ///< Empty if there is none.
 
-    /// Empty if that is no token.
+    /// Returns empty parts if the text is not a token.
     static token_parts of(std::string_view token) noexcept;
 };
 
-/// A lease on its way to another process: what that has to know of it.
+/// A lease that is handed over to another process, with everything that the process needs.
 struct handover {
-    std::string kind;               ///< its name: see `kinds::kind_traits`
-    std::string token;              ///< as the instances have it
-    core::adopted_values has;       ///< a fence, or the numbers of permits
-    std::vector<std::string> keys;  ///< its names at the instances, at least one
+    std::string kind;               ///< The name of its kind: see `kinds::kind_traits`.
+    std::string token;              ///< As stored on the instances.
+    core::adopted_values has;       ///< A fence, or the numbers of permits.
+    std::vector<std::string> keys;  ///< Its keys on the instances, at least one.
 
     friend bool operator==(const handover&, const handover&) = default;
 };
 
-/// One line of printable ASCII:
+/// Returns one line of printable ASCII:
 ///
 ///     colock-lease/1 <kind> <token> <value> <values, or -> <key> [<key>...]
 ///
-/// The fields are separated by single spaces. In a kind, `_` stands for a space. Values are separated by commas. In a key, bytes other
-/// than letters, digits and some signs are written as `%` and two hexadecimal digits.
+/// The fields are separated by single spaces. In a kind, `_` stands for a space. Values are separated by
+/// commas. In a key, bytes other than letters, digits and some signs are written as `%` and two hexadecimal
+/// digits.
 [[nodiscard]] std::string to_text(const handover& lease);
 
-/// The lease of such a text. If it is none, says why not: the field, its value, and what it has to be.
+/// Parses the text of a lease. If it is invalid, returns the reason: the field, its value and the expected
+/// value.
 [[nodiscard]] std::variant<handover, std::string> parse_handover(std::string_view text);
 
 }  // namespace colock::runtime

@@ -7,7 +7,7 @@
 
 namespace colock::runtime {
 
-/// A member of a client, in a list of `client_context::members`.
+/// The hook of a member of a client, for a list of `client_context::members`.
 using in_client =
     boost::intrusive::list_base_hook<boost::intrusive::tag<struct members>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;

@@ -69,8 +69,8 @@ std::size_t instance_group::room(core::time_point now) {
     return slow > core::spare_of(instances_.size()) ? 0 : result;
 }
 
-/// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,
-/// "A Name-Based Mapping Scheme for Rendezvous", 1996.)
+/// Selects the keeper by rendezvous hashing. All clients agree, and each server gets its share of the keys.
+/// See D. G. Thaler, C. V. Ravishankar, "A Name-Based Mapping Scheme for Rendezvous", 1996.
 std::optional<std::size_t> instance_group::keeper_of(std::string_view key) const noexcept {
     const std::uint64_t key_hash = core::stable_hash(key);
     std::optional<std::size_t> result;

@@ -15,47 +15,48 @@
 
 namespace colock::runtime {
 
-/// The instances of a client, of which a quorum decides.
+/// The instances of a client. A quorum of them decides.
 class instance_group {
 public:
     using list = std::vector<std::unique_ptr<instance::instance>>;
 
-    /// They begin to connect. To be called once.
+    /// Takes the instances and connects them. Called once.
     void start(list instances);
-    /// Ends their connections for good.
+    /// Closes their connections permanently.
     void stop();
-    /// Destroys them: no vote comes any more.
+    /// Destroys the instances. No further votes arrive.
     void clear() noexcept { instances_.clear(); }
 
     [[nodiscard]] std::size_t size() const noexcept { return instances_.size(); }
     /// Thread-safe.
     [[nodiscard]] std::vector<instance::status> states() const;
 
-    /// One has become ready, or is so no more. True if with it a quorum is ready again.
+    /// Handles a change of an instance's readiness. Returns true if a quorum has become ready again.
     [[nodiscard]] bool update() noexcept;
 
-    /// Too few are ready, but some have not failed yet to connect for the first time: it is worth to wait for them.
+    /// Returns whether it is worth waiting: too few are ready, but some are still in their first attempt to
+    /// connect.
     [[nodiscard]] bool starting() const;
 
-    /// How many more commands all instances have room for. Instances that have had no room for a while do not count, if the
-    /// others are a quorum.
+    /// Returns how many more commands all instances have room for. Ignores instances without room for some
+    /// time, if the others are a quorum.
     [[nodiscard]] std::size_t room(core::time_point now);
 
-    /// The instance that keeps the remote queue of a key; nothing if none can.
+    /// Returns the instance that keeps the remote queue of a key. None if no instance can.
     [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
     [[nodiscard]] bool can_keep_queue(std::size_t index) const noexcept;
 
-    /// Whether it tells when a key changes of which it was asked `remaining`.
+    /// Returns whether it reports changes of a key after `remaining` was requested for it.
     [[nodiscard]] bool tells_changes(std::size_t index) const noexcept;
 
-    /// Gives all of them the batch, beginning with the one of that number.
+    /// Sends the batch to all instances, starting with number `first`.
     void send(const std::shared_ptr<const instance::batch>& commands, std::size_t first,
               core::time_point now);
 
 private:
     list instances_;
-    bool has_quorum_ = false;                   // of ready ones
-    std::vector<core::time_point> full_since_;  // each instance: it has no room
+    bool has_quorum_ = false;                   // A quorum is ready.
+    std::vector<core::time_point> full_since_;  // Since when each instance has had no room.
 };
 
 }  // namespace colock::runtime

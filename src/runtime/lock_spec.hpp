@@ -24,14 +24,14 @@
 
 namespace colock::runtime {
 
-/// By which queues are found.
+/// Returns the hash with which queues are found.
 inline std::size_t hash_of_key(std::string_view key) noexcept {
     return boost::hash<std::string_view>()(key);
 }
 
 struct client_context;
 
-/// What the options of a lock come to. Locks with the same have one in common, mostly.
+/// The checked options of a lock. Locks with the same options usually share one.
 struct lock_policy {
     explicit lock_policy(const kinds::lock_kind& kind) noexcept { set_kind(kind); }
 
@@ -40,7 +40,7 @@ struct lock_policy {
     std::size_t attempts = 0;
     core::duration unavailable_timeout{};
     core::handoff_bounds handoff;
-    /// Of a lock whose order binds: see `core::queue_place_settings`.
+    /// For a lock whose order binds: see `core::queue_place_settings`.
     core::duration place_refresh{};
     /// See `core::acquire_settings`.
     core::duration attempt_interval{};
@@ -57,7 +57,7 @@ struct lock_policy {
         kind_ = &kind;
         lease.agreement = kind.traits().agreement;
         lease.value_per_holder = kind.traits().value_per_holder;
-        attempt_interval = kind.traits().announcement_ttl / 2;  // so that a waiter stays announced
+        attempt_interval = kind.traits().announcement_ttl / 2;  // So that a waiter stays announced.
     }
 
     friend bool operator==(const lock_policy& a, const lock_policy& b) = default;
@@ -66,12 +66,12 @@ private:
     const kinds::lock_kind* kind_;
 };
 
-/// The policies that a client's locks were made with last: a hundred thousand locks mostly have a few in common.
+/// The policies of a client's most recent locks. Even a hundred thousand locks usually share a few policies.
 ///
-/// Thread-safe: any thread may make a lock.
+/// Thread-safe: any thread may create a lock.
 class latest_policies {
 public:
-    /// One of them, if it is the same. Otherwise a new one in place of the oldest.
+    /// Returns an equal policy if there is one. Otherwise replaces the oldest by a new one.
     std::shared_ptr<const lock_policy> share(const lock_policy& policy) {
         const std::lock_guard lock(mutex_);
         for (const auto& one : latest_) {
@@ -89,21 +89,22 @@ private:
     std::size_t oldest_ = 0;
 };
 
-/// What a lock object, its operations and its leases have in common: the client, and the lock's name
-/// and options, checked.
+/// The common part of a lock object, its operations and its leases: the client, and the lock's checked name
+/// and options.
 struct lock_spec {
     std::shared_ptr<client_context> owner;
     std::shared_ptr<const lock_policy> policy;
-    std::string key;  ///< prefix and resource, the name at the instances
+    std::string key;  ///< Prefix and resource: the name on the instances.
     std::size_t key_hash = 0;
     std::size_t prefix_size = 0;
-    /// Of a lock with several names: the other ones. The client's queues know it by the first.
+    /// The other names of a lock with several names. The client's queues use the first one.
     std::vector<std::string> more_names;
-    std::vector<std::string_view> more_keys;  ///< the same, as commands have them
-    std::string all_resources;                ///< of such a lock: what people read
-    bool is_reentrant = false;                ///< its owner may enter again while holding it
-    /// Not empty for a lock that was asked for with an impossible argument: the field, the value, the limit and the cure.
-    /// Every operation on it fails.
+    /// The keys of `more_names`, in the form that commands use.
+    std::vector<std::string_view> more_keys;
+    std::string all_resources;  ///< All names of such a lock, for display.
+    bool is_reentrant = false;  ///< Its owner may enter again while holding it.
+    /// Not empty if the lock was asked for with an impossible argument. Then every operation on it fails with
+    /// this text, which has the field, the value, the limit and the cure.
     std::string problem;
 
     [[nodiscard]] kinds::admission admission() const noexcept { return policy->admission(); }

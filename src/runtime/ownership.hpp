@@ -7,10 +7,10 @@
 
 namespace colock::runtime {
 
-/// For whom an operation acquires a lock, or a lease is held: see `colock::lock_owner`.
+/// The owner of an acquire or a lease: see `colock::lock_owner`.
 struct ownership {
-    std::uint64_t owner = 0;  ///< 0: nobody in particular
-    bool reenters = false;    ///< by a lock that its owner may enter again while holding it
+    std::uint64_t owner = 0;  ///< 0 = no owner.
+    bool reenters = false;    ///< The lock is reentrant for this owner.
 
     [[nodiscard]] bool is_known() const noexcept { return owner != 0; }
     [[nodiscard]] bool is_same_owner(const ownership& other) const noexcept {

@@ -16,18 +16,19 @@ namespace colock::runtime {
 
 struct client_context;
 
-/// What an object for a record and its operations have in common: the client, the record's name, and the options, checked.
+/// The common part of a record object and its operations: the client, the record's name, and the checked
+/// options.
 struct record_spec {
     std::shared_ptr<client_context> owner;
     const kinds::lock_kind* kind = nullptr;
-    std::string key;  ///< prefix and resource, the name at the instance
+    std::string key;  ///< Prefix and resource: the name on the instance.
     std::size_t prefix_size = 0;
-    std::size_t longest_value = std::size_t{64} << 20U;  ///< That a write may have.
-    core::milliseconds ttl{0};  ///< of a value; 0: it does not end by itself
+    std::size_t longest_value = std::size_t{64} << 20U;  ///< The limit of a write.
+    core::milliseconds ttl{0};                           ///< Of a value. 0 = it does not expire.
     core::backoff retry;
     core::duration unavailable_timeout{};
     std::size_t longest_in_reply = std::size_t{64}
-                                   << 20U;  ///< a longer value would end the connection
+                                   << 20U;  ///< A longer value would end the connection.
 
     [[nodiscard]] std::string_view resource() const noexcept {
         return std::string_view(key).substr(prefix_size);

@@ -10,13 +10,13 @@
 namespace colock::runtime {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)  // which is to see every block come and go
+#if defined(__SANITIZE_ADDRESS__)  // AddressSanitizer must see every allocation.
 constexpr bool keeps_blocks = false;
 #else
 constexpr bool keeps_blocks = true;
 #endif
 
-/// The sizes are rounded up to a multiple of this.
+/// Sizes are rounded up to a multiple of this.
 constexpr std::size_t step = 16;
 constexpr std::size_t largest = 1024;
 
@@ -30,14 +30,15 @@ struct free_list {
     std::size_t count = 0;
 };
 
-/// What a thread keeps.
+/// The blocks that a thread keeps.
 struct cache {
-    std::array<free_list, largest / step> lists;  // by size
+    std::array<free_list, largest / step> lists;  // By size.
     std::size_t bytes = 0;
 };
 
-/// Null until a thread has freed something, and again when it has ended. It has no destructor: a `thread_local` with one
-/// is gone before the destructors of static objects run, and those may still use locks.
+/// Null until the thread has freed a block, and again after its end. It has no destructor, because the
+/// destructors of static objects may still use locks. They run after a `thread_local` with a destructor is
+/// gone.
 constinit thread_local cache* kept = nullptr;
 
 void empty(void* ended_thread) noexcept {
@@ -56,7 +57,7 @@ void empty(void* ended_thread) noexcept {
 constinit platform::thread_end thread_ends;
 const platform::thread_end::registration registered(thread_ends, &empty);
 
-/// Null if nothing would free it.
+/// Returns null if nothing would free the cache.
 cache* new_cache() noexcept {
     auto* const blocks = new (std::nothrow) cache;  // NOLINT(*-owning-memory)
     if (blocks != nullptr && !thread_ends.expect(blocks)) {
@@ -74,7 +75,8 @@ constexpr std::size_t bytes_of(std::size_t index) noexcept {
     return (index + 1) * step;
 }
 
-/// Of a thread that keeps nothing yet. Out of line, so that the usual case needs no stack frame.
+/// Frees the first block of a thread without a cache. Out of line, so that the usual case needs no stack
+/// frame.
 [[gnu::noinline]] void deallocate_first_block(void* memory, std::size_t size) noexcept {
     kept = keeps_blocks ? new_cache() : nullptr;
     if (kept != nullptr) {

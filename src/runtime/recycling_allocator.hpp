@@ -9,18 +9,20 @@
 
 namespace colock::runtime {
 
-/// Of one size, so that it does not use up all of the bytes. The sizes of acquire and release need about 3 MiB.
+/// Limit per size, so that one size does not use up all bytes. The sizes of acquire and release need about 3
+/// MiB.
 inline constexpr std::size_t most_kept_blocks = 2048;
 inline constexpr std::size_t most_kept_bytes = std::size_t{4} * 1024 * 1024;
 
-/// Memory for the objects of one acquire and one release. A block that a thread frees serves its next allocation of
-/// about that size. The block freed last comes first, while it is still in the processor's cache.
+/// Allocates memory for the objects of an acquire and a release. A block that a thread frees serves its next
+/// allocation of about that size. The last freed block is used first, while it is still in the processor's
+/// cache.
 ///
-/// A thread keeps at most `most_kept_blocks` of a size, and `most_kept_bytes` altogether. The overhead of the heap is not
-/// counted. Blocks of more than 1,024 bytes are not kept. All are freed when the thread ends.
+/// A thread keeps at most `most_kept_blocks` of a size, and `most_kept_bytes` in total. The overhead of the
+/// heap is not counted. Blocks of more than 1,024 bytes are not kept. All are freed when the thread ends.
 ///
-/// `boost::asio::recycling_allocator` keeps only a few blocks of each thread. With it in place of this one, the client
-/// needed the following multiple of the CPU time for a lock acquired and released:
+/// `boost::asio::recycling_allocator` keeps only a few blocks per thread. With it, the client needed the
+/// following multiple of the CPU time for a lock acquired and released:
 ///
 /// | servers | tasks | CPU time |
 /// |---|---|---|
@@ -29,12 +31,13 @@ inline constexpr std::size_t most_kept_bytes = std::size_t{4} * 1024 * 1024;
 /// | 5 | 1,000 | 1.17 |
 /// | 1 | 100,000 | 0.89 |
 ///
-/// Measured in five rounds that alternated between the two, with the program that `test/benchmark/run.sh` builds:
-/// `colock_benchmark run --workload uncontended --instances 5 --concurrency 1000`, and so on for each row.
+/// Measured in five rounds that alternated between the two, with the program that `test/benchmark/run.sh`
+/// builds: `colock_benchmark run --workload uncontended --instances 5 --concurrency 1000`, and so on for each
+/// row.
 void* allocate_block(std::size_t size);
 void deallocate_block(void* memory, std::size_t size) noexcept;
 
-/// `allocate_block` for `std::allocate_shared` and its like.
+/// Uses `allocate_block` for `std::allocate_shared` and similar functions.
 template <typename T>
 class recycling_allocator {
 public:
@@ -59,7 +62,7 @@ public:
     }
 };
 
-/// One object in such memory.
+/// Deletes one object in such memory.
 template <typename T>
 struct recycling_deleter {
     void operator()(T* object) const noexcept {

@@ -30,7 +30,7 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
-/// What happened, for `colock::counters`. Written on the engine's executor.
+/// The events for `colock::counters`. Written on the engine's executor.
 struct statistics {
     counter attempts, acquired, adopted, contended, unavailable, undone, cancelled;
     counter renewed, renewals_failed, healed, released, abandoned, detached, handed_off, lost;

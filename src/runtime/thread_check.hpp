@@ -7,11 +7,11 @@
 
 namespace colock::runtime {
 
-/// Notices when two threads are inside a client at once, and ends the program with a message: what they would
-/// do to it is worse. The same thread may enter again.
+/// Detects two threads inside a client at once, and ends the program with a message. Otherwise they would
+/// corrupt the client. The same thread may enter again.
 ///
-/// It is cheap rather than exact: no thread waits for another one's write. Of two that enter at the same moment,
-/// at least one sees the other's mark when it leaves.
+/// It is cheap rather than exact: no thread waits for another thread's write. If two enter at the same
+/// moment, at least one sees the other's mark when it leaves.
 class thread_check {
 public:
     class visit {
@@ -30,7 +30,7 @@ public:
         bool outermost_;
     };
 
-    /// Whether the latest visitor was a thread that is not this one: it may be inside.
+    /// Returns whether the latest visitor was another thread, which may still be inside.
     [[nodiscard]] bool is_of_another() const noexcept {
         const void* const latest = latest_.load(std::memory_order_relaxed);
         return latest != nullptr && latest != this_thread();

@@ -12,9 +12,9 @@
 namespace colock::runtime {
 namespace {
 
-/// Four bytes as eight hexadecimal digits, in some order; all digits at once.
+/// Returns four bytes as eight hexadecimal digits, in some order. Computes all digits at once.
 std::uint64_t digits_of(std::uint32_t bytes) noexcept {
-    std::uint64_t nibbles = bytes;  // spread out, one to a byte
+    std::uint64_t nibbles = bytes;  // Spread out, one per byte.
     nibbles = (nibbles | nibbles << 16U) & 0x0000ffff0000ffffU;
     nibbles = (nibbles | nibbles << 8U) & 0x00ff00ff00ff00ffU;
     nibbles = (nibbles | nibbles << 4U) & 0x0f0f0f0f0f0f0f0fU;

@@ -14,17 +14,17 @@
 
 namespace colock::runtime {
 
-/// The random value by which instances know the holder of a key: 20 random bytes as 40 hexadecimal
-/// digits, so that it can be read in redis-cli. It needs to be unique, not secret: a client that can read it from the
-/// server can delete the key as well. A label may follow: see `kinds::label_in`.
+/// The random value that identifies the holder of a key on the instances: 20 random bytes as 40 hexadecimal
+/// digits. The digits are readable in redis-cli. The token must be unique, not secret: a client that can read
+/// it from the server can also delete the key. A label may follow: see `kinds::label_in`.
 ///
 /// Without a label, it allocates nothing.
 class token {
 public:
     static constexpr std::size_t longest_prefix = 24;
 
-    /// `prefix` comes before the digits. The label comes behind them, unless it is empty. It has `kinds::longest_label` characters at
-    /// most. The digits are `drawn` if another process has drawn them, else random.
+    /// `prefix` comes before the digits. A label comes after them and has at most `kinds::longest_label`
+    /// characters. The digits are `drawn` if another process has drawn them. Otherwise they are random.
     token(environment& world, std::string_view prefix, std::string_view label,
           std::string_view drawn = {});
     token(const token&) = delete;
@@ -33,13 +33,13 @@ public:
 
     [[nodiscard]] std::string_view view() const noexcept { return behind(prefix_size_); }
 
-    /// The same digits and label with another prefix in front of them. `view` stays as it is.
+    /// Returns the same digits and label with another prefix. `view` does not change.
     [[nodiscard]] std::string_view with_prefix(std::string_view prefix) noexcept;
 
 private:
     static constexpr std::size_t size_without_label = longest_prefix + kinds::token_digits;
 
-    /// What begins so many characters before the digits.
+    /// Returns the text from `prefix_size` characters before the digits.
     [[nodiscard]] std::string_view behind(std::size_t prefix_size) const noexcept {
         return {text() + longest_prefix - prefix_size,
                 prefix_size + kinds::token_digits + label_size_};
@@ -53,10 +53,10 @@ private:
 
     union {
         std::array<char, size_without_label> here_;
-        std::unique_ptr<char[]> elsewhere_;  // if there is a label
+        std::unique_ptr<char[]> elsewhere_;  // If there is a label.
     };
     std::uint8_t prefix_size_;
-    std::uint8_t label_size_;  // with the mark before it
+    std::uint8_t label_size_;  // Includes the mark before the label.
 };
 
 }  // namespace colock::runtime

@@ -37,7 +37,7 @@ std::uint64_t allocations() noexcept {
 
 }  // namespace colock::benchmark
 
-// The program's own; all other forms call these.
+// The replacement for the whole program. All other forms of `operator new` call it.
 
 void* operator new(std::size_t size) {
     return colock::benchmark::allocate(size);

@@ -7,7 +7,7 @@
 
 namespace colock::benchmark {
 
-/// How often this program has called `operator new`. Counted for one thread.
+/// Returns how often this program has called `operator new`. The count covers one thread.
 std::uint64_t allocations() noexcept;
 
 }  // namespace colock::benchmark

@@ -132,7 +132,7 @@ private:
         throw std::runtime_error("boost_redis: " + why);
     }
 
-    /// With keys of its own nobody is ever told no.
+    /// Fails on an error reply. No command can be denied, because each task uses keys of its own.
     static void check(event e, const node& n, error_code& /*failure*/) {
         if (e == event::node && n.value != "OK" && n.value != "1") {
             fail("unexpected reply " + std::string(n.value));
@@ -140,7 +140,7 @@ private:
     }
 
     std::vector<std::unique_ptr<connection>> connections_;
-    std::vector<lock> locks_;  // by task
+    std::vector<lock> locks_;  // Indexed by task.
     std::string script_digest_;
     std::size_t connected_ = 0;
     bool closing_ = false;

@@ -7,8 +7,8 @@
 
 namespace colock::benchmark {
 
-/// What one would write by oneself: Boost.Redis with a request for each command, as a `plain_client`. It tells
-/// what of colock's cost is that of the library below it.
+/// Runs a `plain_client` that sends each command as one Boost.Redis request, as a user program would. The
+/// result shows the share of the underlying library in colock's cost.
 measured run_boost_redis(const orders& work);
 
 }  // namespace colock::benchmark

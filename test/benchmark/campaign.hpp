@@ -25,34 +25,34 @@ struct campaign_options {
     int repetitions = 5;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
-    std::chrono::milliseconds hold_duration{10'000};  ///< of `hot_key_hold`
+    std::chrono::milliseconds hold_duration{10'000};  ///< Of `hot_key_hold`.
     std::chrono::milliseconds watchdog_duration{
-        60'000};                   ///< of `watchdog`, which has no repetitions
-    std::size_t leases = 100'000;  ///< of `watchdog`
-    std::vector<peer> peers;       ///< to be measured too
+        60'000};                   ///< Of `watchdog`, which has no repetitions.
+    std::size_t leases = 100'000;  ///< Of `watchdog`.
+    std::vector<peer> peers;       ///< Other libraries to measure too.
 };
 
-/// For a client on the first so many of these servers.
+/// Returns the orders for a client that uses the first `instances` servers.
 orders make_orders(const campaign_options& options, const test::servers& servers,
                    std::size_t instances, std::size_t tasks);
 
-/// A client that is measured: `run` gives the figures of one run.
+/// A client to measure. `run` performs one run and returns its figures.
 struct contestant {
     std::string name;
     std::function<nlohmann::json()> run;
 };
 
-/// What is being measured, and what has been.
+/// The options, the servers and the results of all measurements.
 class campaign {
 public:
     explicit campaign(campaign_options options);
 
     [[nodiscard]] const campaign_options& options() const noexcept { return options_; }
 
-    /// The most that any configuration asks for, running.
+    /// The running servers, as many as the largest configuration needs.
     [[nodiscard]] test::servers& servers() noexcept { return servers_; }
 
-    /// Runs them in alternation, as often as the options say, and prints their lines of the table.
+    /// Runs the contestants in alternation, as often as the options say, and prints their lines of the table.
     void measure(const table& t, const nlohmann::json& parameters,
                  const std::vector<contestant>& contestants) {
         measure(t, parameters, contestants, options_.repetitions);

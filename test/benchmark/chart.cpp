@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "1,234,567", or with digits behind the point.
+/// Returns the value with thousands separators, as in "1,234,567", and with `digits` decimals.
 std::string number(double value, int digits = 0) {
     char text[64];
     std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -31,7 +31,7 @@ std::string integer(const json& value) {
     return number(value.get<double>());
 }
 
-/// "1 task", "64 tasks".
+/// Returns "1 task" or "64 tasks".
 std::string count_of(const json& value, const std::string& what) {
     return integer(value) + " " + what + (value == 1 ? "" : "s");
 }
@@ -86,7 +86,7 @@ private:
     std::string text_;
 };
 
-/// The smallest of 1, 2, 5, 10, 20 ... of which ten cover the value.
+/// Returns the smallest of 1, 2, 5, 10, 20 ... that covers the value in ten ticks.
 double tick_for(double greatest) {
     const double power = std::pow(10, std::floor(std::log10(greatest / 10)));
     for (const double factor : {1.0, 2.0, 5.0}) {
@@ -163,7 +163,8 @@ std::string chart_of(const json& report) {
 
 namespace {
 
-/// A table of one figure of `uncontended`: a line for each configuration, with a column for each client.
+/// Returns a table of one figure of `uncontended`, with a line for each configuration and a column for each
+/// client.
 std::string table_of(const json& report, const char* figure, int digits) {
     const auto medians = medians_of(report, "uncontended");
     if (medians.empty()) {
@@ -204,7 +205,7 @@ std::string table_of(const json& report, const char* figure, int digits) {
     return result + "\n";
 }
 
-/// Of `hot_key_hold`.
+/// Returns the table of the workload `hot_key_hold`.
 std::string hold_table_of(const json& report) {
     const auto medians = medians_of(report, "hot_key_hold");
     if (medians.empty()) {
@@ -225,7 +226,7 @@ std::string hold_table_of(const json& report) {
     return result;
 }
 
-/// Nothing, if the report has no figures for that.
+/// Returns the text below its title, or an empty string if the report has no figures for it.
 std::string titled(const std::string& title, const std::string& what) {
     return what.empty() ? what : "\n" + title + ":\n\n" + what;
 }

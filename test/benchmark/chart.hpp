@@ -9,11 +9,11 @@
 
 namespace colock::benchmark {
 
-/// Bars, from the least to the most with whiskers, of the throughput of the workload `uncontended`, as SVG; of a
-/// report as `to_json` makes it.
+/// Returns an SVG chart of the throughput in the workload `uncontended`. It shows bars, and whiskers from the
+/// minimum to the maximum. `report` is the result of `to_json`.
 std::string chart_of(const nlohmann::json& report);
 
-/// The figures of docs/benchmarks.md, as Markdown.
+/// Returns the figures of docs/benchmarks.md as Markdown.
 std::string section_of(const nlohmann::json& report);
 
 }  // namespace colock::benchmark

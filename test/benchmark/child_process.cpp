@@ -43,7 +43,7 @@ std::string read_all(int file) {
     }
 }
 
-/// Ends without destructors: the servers in this copy of the memory belong to the parent.
+/// Exits without destructors, because the servers in this copy of the memory belong to the parent.
 [[noreturn]] void run_child(const std::function<nlohmann::json()>& work, int output) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     nlohmann::json answer;
@@ -78,7 +78,7 @@ child start(const std::function<nlohmann::json()>& work) {
     return {id, ends[0]};
 }
 
-/// What it has said, or why it did not.
+/// Returns the child's answer, or an `error` object if the child sent none.
 nlohmann::json finish(const child& c) {
     const auto text = read_all(c.output);
     ::close(c.output);

@@ -10,12 +10,12 @@
 
 namespace colock::benchmark {
 
-/// Runs a function in a process of its own, so that memory, caches of the allocator and getrusage
-/// start fresh for each run, and returns what it returns. Throws what it throws, as
-/// `std::runtime_error`. Call it while the program has one thread.
+/// Runs a function in a child process and returns its result. Memory, allocator caches and getrusage thus
+/// start fresh in each run. Rethrows an exception of the function as `std::runtime_error`. Call it only while
+/// the program has a single thread.
 nlohmann::json in_child_process(const std::function<nlohmann::json()>& work);
 
-/// The same with several processes at once. All of them end before it throws or returns.
+/// Does the same with several processes at the same time. All of them have ended when it returns or throws.
 std::vector<nlohmann::json> in_child_processes(
     const std::vector<std::function<nlohmann::json()>>& works);
 

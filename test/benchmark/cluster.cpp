@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds at_work{1};
 constexpr std::chrono::milliseconds stopped{9};
 
-/// Stops masters most of the time, each for itself.
+/// Stops each master for most of the time, independently of the others.
 class brake {
 public:
     explicit brake(test::redis_cluster& cluster) {

@@ -7,8 +7,9 @@
 
 namespace colock::benchmark {
 
-/// Workload `cluster`: as `uncontended`, on a Redis Cluster of one master and of three; as fast as they are, and each
-/// held back to a part of its time, so that the masters are the limit and not the client.
+/// Runs the workload `cluster`: the workload `uncontended` on a Redis Cluster of one master and of three. The
+/// masters run at full speed, or each is stopped for most of the time. In the second case the masters are the
+/// bottleneck, not the client.
 void run_cluster(campaign& all);
 
 }  // namespace colock::benchmark

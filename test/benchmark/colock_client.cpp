@@ -49,7 +49,7 @@ semaphore semaphore_of(client& locks, std::size_t number, const orders& work) {
     return {locks, lock_name(work.hot_key ? 0 : number), work.permits, options};
 }
 
-/// Each has names of its own.
+/// Returns the lock of a task, with names that no other task uses.
 multi_mutex names_of(client& locks, std::size_t number, const orders& work) {
     lock_options options;
     options.ttl = lock_ttl;
@@ -62,7 +62,7 @@ multi_mutex names_of(client& locks, std::size_t number, const orders& work) {
     return {locks, views, options};
 }
 
-/// Another client's leases, which nobody renews.
+/// Acquires the permits that `work.taken` asks for, for every task. The client `by` holds them.
 asio::awaitable<std::vector<lease>> take_permits(client& by, const orders& work) {
     std::vector<lease> held;
     for (std::size_t i = 0; work.taken != 0 && i != work.concurrency; ++i) {
@@ -75,7 +75,7 @@ asio::awaitable<std::vector<lease>> take_permits(client& by, const orders& work)
     co_return held;
 }
 
-/// The readers' side of a lock, as something to acquire.
+/// The readers' side of a shared mutex, with the interface of a lock.
 struct readers {
     shared_mutex lock;
     [[nodiscard]] auto acquire() const { return lock.acquire_shared(); }
@@ -93,12 +93,13 @@ asio::awaitable<void> take_and_release(Lock lock, measurement& meter) {
     }
 }
 
-/// A value stays. So a mutex on its name, in the next repetition, would wait for ever.
+/// Returns a name that no mutex uses. A versioned value remains after a run, so a mutex on its name would
+/// wait indefinitely in the next repetition.
 std::string record_name(std::size_t task) {
     return "record:" + lock_name(task);
 }
 
-/// A cycle is a write, which another one cannot refuse.
+/// Measures writes as cycles. No other task writes this value, so no write is refused.
 asio::awaitable<void> exchange(versioned what, measurement& meter) {
     std::uint64_t version = (co_await what.read()).version;
     auto started = measurement::clock::now();
@@ -112,7 +113,7 @@ asio::awaitable<void> exchange(versioned what, measurement& meter) {
     }
 }
 
-/// A cycle is an update, which has to be repeated if another one comes first.
+/// Measures updates as cycles. An update is repeated if another task writes first.
 asio::awaitable<void> update(versioned what, measurement& meter) {
     const auto next = [](const versioned_state& now) -> std::optional<std::string> {
         return std::to_string(now.value ? std::stoull(*now.value) + 1 : 1);
@@ -124,14 +125,15 @@ asio::awaitable<void> update(versioned what, measurement& meter) {
     }
 }
 
-/// A cycle is a call. The first one makes the result that the others find, unless each has a name of its own.
+/// Measures calls of `once` as cycles. If `finds` is set, the first call makes the result that the others
+/// find. Otherwise each call has a name of its own.
 asio::awaitable<void> call_once(client& locks, std::size_t number, bool finds, measurement& meter) {
     once_options options;
     options.lock.ttl = lock_ttl;
     options.keep =
         finds ? std::chrono::milliseconds(std::chrono::hours(24)) : std::chrono::seconds(1);
     const std::string name = "once:" + lock_name(number);
-    // The repetition before has left its results.
+    // The results of the previous repetition still exist, so the names start at the current time.
     auto calls = measurement::clock::now().time_since_epoch().count();
     const auto body = []() -> asio::awaitable<std::string> { co_return "0123456789abcdef"; };
     auto started = measurement::clock::now();
@@ -165,7 +167,8 @@ asio::awaitable<void> take_and_release_with_pauses(mutex lock, measurement& mete
     }
 }
 
-/// What each of many who wait for one lock takes of the heap, whose handlers take next to nothing.
+/// Returns the heap bytes for each of many waiters for one lock. The handlers themselves need almost no
+/// memory.
 asio::awaitable<double> bytes_per_waiter(mutex lock) {
     constexpr std::size_t waiters = 10'000;
     lease held = co_await lock.acquire();
@@ -180,7 +183,7 @@ asio::awaitable<double> bytes_per_waiter(mutex lock) {
     co_return static_cast<double>(after - before) / waiters;
 }
 
-/// One run: the first failure of a task ends it.
+/// One run. The first failure of a task ends it.
 class run {
 public:
     explicit run(const orders& work)

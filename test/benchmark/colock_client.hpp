@@ -13,12 +13,13 @@
 
 namespace colock::benchmark {
 
-/// Its servers have only just been started: without quarantine.
+/// Returns a configuration without quarantine, because the servers have just been started.
 config configuration_for(const std::vector<std::string>& instances);
 
 bool all_ready(const client& locks);
 
-/// colock as a program uses it: a coroutine per task, `acquire` and `release`, all defaults.
+/// Runs colock as a typical program would: one coroutine per task, `acquire` and `release`, and default
+/// options.
 measured run_colock(const orders& work);
 
 }  // namespace colock::benchmark

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-// What the workloads have in common that compare cycles of colock with each other.
+// Helpers for the workloads that compare different cycles of colock with each other.
 
 namespace colock::benchmark {
 
@@ -21,7 +21,7 @@ inline const column p50{"p50_us", "p50 us"};
 inline const column p99{"p99_us", "p99 us"};
 inline const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
 
-/// A client in a process of its own: of colock, if no other is given.
+/// Returns a client that runs in a child process. By default it is a colock client.
 inline contestant contestant_for(std::string name, orders work,
                                  measured (*run)(const orders&) = run_colock) {
     return {std::move(name), [work = std::move(work), run] {
@@ -29,7 +29,7 @@ inline contestant contestant_for(std::string name, orders work,
             }};
 }
 
-/// The same, whose tasks take this.
+/// Returns the same client with tasks that take a lock of this kind.
 inline contestant contestant_for(std::string name, orders work, lock_kind kind,
                                  measured (*run)(const orders&) = run_colock) {
     work.kind = kind;

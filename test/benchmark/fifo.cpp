@@ -10,7 +10,7 @@
 
 namespace colock::benchmark {
 
-/// Such a lock is on one server.
+/// Runs on one server, because a mutex with a binding order supports only one.
 void run_fifo(campaign& all) {
     constexpr std::size_t instances = 1;
     const table apart{

@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// A mutex with a binding order beside one without, on one server: each task with a name of its own, and all on one name.
+/// Compares a mutex with a binding order with one without, on one server. The tasks have separate names, or
+/// all share one name.
 void run_fifo(campaign& all);
 
 }  // namespace colock::benchmark

@@ -29,12 +29,12 @@ namespace colock::benchmark {
 namespace {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;  // the same in all processes of a machine
+using clock = std::chrono::steady_clock;  // The same clock in all processes of a machine.
 using std::chrono::milliseconds;
 
 struct contest {
     std::size_t processes = 1;
-    std::size_t tasks = 16;  ///< of each process
+    std::size_t tasks = 16;  ///< In each process.
     milliseconds hold{5};
     std::size_t handoff_limit = 64;
 
@@ -45,14 +45,14 @@ double to_us(clock::duration d) {
     return std::chrono::duration<double, std::micro>(d).count();
 }
 
-/// One visit, as its holder saw it; times in microseconds of the machine's steady clock.
+/// One visit, as its holder saw it. The times are microseconds of the machine's steady clock.
 struct visit {
     double asked = 0;
     double granted = 0;
     double let_go = 0;
 };
 
-/// One of the processes: what its tasks saw between `start` and `end`.
+/// One of the processes. It records the visits of its tasks between `start` and `end`.
 class contender {
 public:
     contender(const contest& rules, const std::vector<std::string>& instances,
@@ -120,7 +120,7 @@ private:
     std::exception_ptr failure_;
 };
 
-/// Of all holds of all processes.
+/// Returns the figures over all holds of all processes.
 nlohmann::json figures_of(std::vector<visit>& all, double cpu_us, const contest& rules) {
     std::ranges::sort(all, {}, &visit::granted);
     std::vector<double> gaps;
@@ -154,7 +154,7 @@ nlohmann::json figures_of(std::vector<visit>& all, double cpu_us, const contest&
             {"client_cpu_s_per_10000", cpu_us / 1e6 / static_cast<double>(all.size()) * 10'000}};
 }
 
-/// Of what the processes have answered.
+/// Returns the figures for the answers of the processes.
 nlohmann::json judge(const std::vector<nlohmann::json>& answers, const contest& rules) {
     std::vector<visit> all;
     double cpu_us = 0;
@@ -170,7 +170,8 @@ nlohmann::json judge(const std::vector<nlohmann::json>& answers, const contest& 
 nlohmann::json run_colock_once(test::servers& servers, const contest& rules,
                                milliseconds duration) {
     servers.flush();
-    const auto start = clock::now() + std::chrono::seconds(1);  // by then all are connected
+    // All clients are connected by then.
+    const auto start = clock::now() + std::chrono::seconds(1);
     std::vector<std::function<nlohmann::json()>> works;
     for (std::size_t i = 0; i != rules.processes; ++i) {
         works.emplace_back(

@@ -7,8 +7,9 @@
 
 namespace colock::benchmark {
 
-/// Workload `hot_key_hold`: tasks of one process, or processes with a task each, want one lock all the time, and
-/// hold it for a while. Who gets it how long after it was let go, and after waiting for how long?
+/// Runs the workload `hot_key_hold`. Tasks of one process compete for one lock and hold it for a while, or
+/// several processes with one task each. Measures the gap between a release and the next grant, and how long
+/// each task waits.
 void run_hot_key_hold(campaign& all);
 
 }  // namespace colock::benchmark

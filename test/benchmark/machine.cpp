@@ -45,7 +45,7 @@ std::string boost_version() {
            std::to_string(BOOST_VERSION / 100 % 1000) + "." + std::to_string(BOOST_VERSION % 100);
 }
 
-/// "redis 7.0.15", "valkey 9.0.0".
+/// Returns a version such as "redis 7.0.15" or "valkey 9.0.0".
 std::string server_version(const test::redis_server& server) {
     std::istringstream lines(server.command({"INFO", "server"}).value_or(""));
     std::string version = "unknown";
@@ -53,7 +53,7 @@ std::string server_version(const test::redis_server& server) {
         while (!line.empty() && line.back() == '\r') {
             line.pop_back();
         }
-        // Valkey also tells the version of Redis it is compatible with, and before its own.
+        // Valkey first reports the Redis version that it is compatible with, then its own.
         for (const char* name : {"redis", "valkey"}) {
             const auto key = std::string(name) + "_version:";
             if (line.starts_with(key)) {

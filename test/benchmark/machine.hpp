@@ -9,7 +9,7 @@
 
 namespace colock::benchmark {
 
-/// Where the figures come from: cpu, cores, kernel, compiler, boost, redis, date.
+/// Returns a description of the environment: cpu, cores, kernel, compiler, boost, redis, date.
 nlohmann::json describe_machine(const test::redis_server& server);
 
 }  // namespace colock::benchmark

@@ -32,9 +32,10 @@ struct run_options {
     std::string json;
     std::string chart;
     std::string section;
-    std::string workload;               // empty: all
-    std::string redlock;                // the script of a peer
-    std::vector<std::string> redis_py;  // of another, behind what runs it
+    std::string workload;  // Empty selects all workloads.
+    std::string redlock;   // The script of a peer.
+    // The command of the other peer: an interpreter, then its script.
+    std::vector<std::string> redis_py;
     bool quick = false;
     bool check = false;
 };
@@ -177,7 +178,7 @@ void write_file(const std::string& path, const std::string& text) {
     std::printf("\nwritten: %s\n", path.c_str());
 }
 
-/// To the files that are named.
+/// Writes the chart and the section to the files that are named.
 void write_report(const nlohmann::json& figures, const std::string& chart,
                   const std::string& section) {
     if (!chart.empty()) {

@@ -21,7 +21,7 @@ std::chrono::microseconds duration_of(const timeval& time) {
     return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-/// Of this process, up to now.
+/// Returns the maximum memory size of this process so far.
 double greatest_size_mib() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a lock costs its client, piece by piece: the state machines, what goes over the wire, timers.
+// Measures the parts of a client separately: the state machines, encoding and decoding, and timers.
 
 #include "core/lease.hpp"
 #include "core/lease_step.hpp"
@@ -31,7 +31,7 @@ using core::step;
 constexpr std::size_t instances = 5;
 constexpr core::time_point now{1s};
 
-/// From the attempt to the last vote on the release.
+/// Measures the state machine from the attempt to the last vote on the release.
 void lease_machine(benchmark::State& state) {
     using event = core::lease::event;
     using purpose = core::lease_tag::purpose_type;
@@ -56,7 +56,7 @@ void lease_machine(benchmark::State& state) {
 }
 BENCHMARK(lease_machine);
 
-/// A batch of so many commands, half of them to acquire and half to release, as RESP.
+/// Measures the encoding of a batch in RESP. Half of its commands acquire and half release.
 void encode(benchmark::State& state, kinds::native_delete releases) {
     const auto commands = static_cast<std::size_t>(state.range(0));
     instance::redis::server_facts facts;
@@ -83,7 +83,7 @@ void encode(benchmark::State& state, kinds::native_delete releases) {
 BENCHMARK_CAPTURE(encode, by_script, kinds::native_delete::none)->Arg(1)->Arg(1000);
 BENCHMARK_CAPTURE(encode, by_delifeq, kinds::native_delete::delifeq)->Arg(1000);
 
-/// The reply to an acquire, and to a release.
+/// Measures the decoding of the replies to an acquire and to a release.
 void decode(benchmark::State& state) {
     const resp::value ok{resp::type::simple_string, "OK", 0};
     const resp::value one{resp::type::number, "1", 0};
@@ -108,7 +108,7 @@ struct dice final : runtime::environment {
     platform::fresh_random numbers;
 };
 
-/// So many tokens in a turn.
+/// Measures the generation of several tokens in one turn.
 void token(benchmark::State& state) {
     dice world;
     for (auto _ : state) {
@@ -125,7 +125,7 @@ struct alarm final : runtime::timed {
     void on_time(core::time_point /*now*/) override {}
 };
 
-/// To set a time and to clear it, beside so many others.
+/// Measures setting and clearing a timer among `others` timers.
 void timer(benchmark::State& state) {
     const auto others = static_cast<std::size_t>(state.range(0));
     runtime::timer_queue queue;

@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// Workload `multi`: a lock with several names beside a mutex, each task with names of its own.
+/// Runs the workload `multi`: compares a lock with several names with a mutex. Each task has names of its
+/// own.
 void run_multi(campaign& all);
 
 }  // namespace colock::benchmark

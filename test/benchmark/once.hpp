@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// Calls of `once` beside a mutex, each task with a name of its own: the result is there, or has to be made.
+/// Compares calls of `once` with a mutex. Each task has a name of its own. The result exists, or each call
+/// makes it.
 void run_once(campaign& all);
 
 }  // namespace colock::benchmark

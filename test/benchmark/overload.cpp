@@ -39,7 +39,7 @@ namespace {
 namespace asio = boost::asio;
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t leases = 1000;  // held by the client beside its tasks
+constexpr std::size_t leases = 1000;  // Held by the client in addition to the locks of its tasks.
 constexpr std::chrono::milliseconds lease_ttl{2000};
 constexpr std::size_t usual_tasks = 1000;
 constexpr std::size_t many_tasks = 100'000;
@@ -97,7 +97,8 @@ private:
         co_await locks_.close(asio::as_tuple(asio::use_awaitable));
     }
 
-    /// What a task costs that waits for a timer instead of a lock: the floor of `bytes_per_task`.
+    /// Returns the bytes per task if the task waits for a timer instead of a lock. This is the lower limit of
+    /// `bytes_per_task`.
     asio::awaitable<double> bytes_per_sleeper() {
         const std::size_t before = heap_bytes();
         asio::steady_timer timer(context_, asio::steady_timer::time_point::max());
@@ -207,12 +208,12 @@ private:
     pid_t pid_;
 };
 
-/// What the servers and the client's process suffer.
+/// The faults of one run.
 struct hardship {
     std::size_t instances = 5;
-    std::size_t stopped = 0;  ///< of them
-    std::size_t far_ms = 0;   ///< one of them is so far away
-    double cores = 1;         ///< for the client: 1 or 0.5
+    std::size_t stopped = 0;  ///< Number of servers to stop.
+    std::size_t far_ms = 0;   ///< Delay of one of the servers, in ms.
+    double cores = 1;         ///< For the client: 1 or 0.5.
 };
 
 nlohmann::json measure_once(const hardship& h, std::size_t tasks,

@@ -7,7 +7,7 @@
 
 namespace colock::benchmark {
 
-/// More tasks than the servers can serve, beside leases that must not be lost.
+/// Runs more tasks than the servers can serve. The client also holds leases that it must not lose.
 void run_overload(campaign& all);
 
 }  // namespace colock::benchmark

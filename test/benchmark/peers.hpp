@@ -13,20 +13,20 @@
 
 namespace colock::benchmark {
 
-/// Another lock library, in a process of its own that runs a script of test/benchmark/peers: with its defaults, or
-/// with the settings that make it fastest.
+/// Another lock library. It runs in a child process, with a script of test/benchmark/peers. It uses its
+/// default settings or the fastest ones.
 struct peer {
     std::string name;
     std::vector<std::string> command;
     bool fastest = false;
-    bool needs_one_instance = false;  ///< it knows no quorum
+    bool needs_one_instance = false;  ///< It has no quorum.
 };
 
-/// Workload `uncontended`: the same figures as of our own.
+/// Runs the workload `uncontended` and returns the same figures as for colock.
 nlohmann::json run_peer(const peer& who, const orders& work);
 
-/// Workload `hot_key_hold`, with all tasks in one process: `{holds: [[asked, granted, let go]...], cpu_us}`, times
-/// in microseconds.
+/// Runs the workload `hot_key_hold` with all tasks in one process. Returns `{holds: [[asked, granted,
+/// released]...], cpu_us}` with times in microseconds.
 nlohmann::json run_peer_on_hot_key(const peer& who, const orders& work,
                                    std::chrono::milliseconds hold);
 

@@ -16,7 +16,7 @@
 
 namespace colock::benchmark {
 
-/// Compare-and-delete, as everybody writes it.
+/// Compare-and-delete in its usual form.
 inline constexpr std::string_view release_script =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) "
     "else return 0 end";
@@ -24,15 +24,15 @@ inline constexpr std::string_view release_script =
 /// 20 random bytes as hexadecimal digits.
 using token = std::array<char, 40>;
 
-/// What a reply is counted for: a command that a task has sent to all servers.
+/// Identifies the count that a reply belongs to. A task sends each command to all servers.
 struct ballot {
     std::uint32_t task;
     std::uint32_t round;
 };
 
-/// A client that has tasks which take and release locks of their own by counting grants, and does nothing
-/// else: no timeouts, no renewal, no reconnection, no cancellation, no error but the end of the program. How it
-/// speaks to the servers is its descendants' business.
+/// The base of a client whose tasks take and release locks of their own by counting grants. It has no
+/// timeouts, no renewal, no reconnection and no cancellation. Every error ends the program. Derived classes
+/// implement the communication with the servers.
 class plain_client {
 public:
     plain_client(const plain_client&) = delete;
@@ -42,13 +42,13 @@ protected:
     explicit plain_client(const orders& work);
     virtual ~plain_client() = default;
 
-    /// To all servers.
+    /// Sends the command to all servers.
     virtual void send_take(ballot to_count, const token& t) = 0;
     virtual void send_release(ballot to_count) = 0;
-    /// Nothing more will be sent.
+    /// Called when there is nothing more to send.
     virtual void on_all_done() = 0;
 
-    /// All servers are connected.
+    /// Starts the tasks. All servers must be connected.
     void start();
     void granted(ballot counted);
 
@@ -67,7 +67,7 @@ private:
     void release(std::uint32_t number);
     void on_released(std::uint32_t number);
     void draw(token& result);
-    /// Now, or after the pause that is ordered.
+    /// Calls the function immediately, or after the pause that the orders set.
     template <typename Function>
     void go_on(Function function);
 

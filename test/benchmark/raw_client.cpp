@@ -38,7 +38,7 @@ std::string resp(const std::vector<std::string>& words) {
     return text;
 }
 
-/// A command whose bytes stay but for the token.
+/// A command in RESP. Only its token changes between uses.
 class command_template {
 public:
     explicit command_template(const std::vector<std::string>& words)
@@ -55,7 +55,8 @@ private:
     std::size_t token_;
 };
 
-/// What the next replies belong to, in the order of the commands: a ring that grows to what was needed once.
+/// The ballots that the next replies belong to, in the order of the commands. The ring grows to the largest
+/// size needed and stays there.
 class expected_ballots {
 public:
     void push(ballot value) {
@@ -89,19 +90,20 @@ private:
     std::size_t size_ = 0;
 };
 
-/// One server: what to send to it, and whose replies are to come.
+/// A connection to one server: the output, and the ballots of the outstanding replies.
 struct connection {
     explicit connection(asio::io_context& context) : socket(context) {}
 
     tcp::socket socket;
-    std::string output;   // of this turn
-    std::string sending;  // what the socket did not take at once
+    std::string output;   // Output of this turn.
+    std::string sending;  // Bytes that the socket did not accept immediately.
     expected_ballots replies;
     std::array<char, 65536> input{};
     std::size_t input_size = 0;
 };
 
-/// The least that takes a lock with a binding order: nobody waits, and nobody has the key.
+/// The minimal script that takes a lock with a binding order. It requires that no client waits and that the
+/// key does not exist.
 constexpr std::string_view take_turn_script =
     "return redis.call('exists', KEYS[2]) == 0 and "
     "redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])";
@@ -112,7 +114,7 @@ struct digests {
     std::string take_turn;
 };
 
-/// Of a task.
+/// The commands of a task.
 struct commands {
     commands(lock_kind kind, std::size_t number, const digests& scripts)
         : take(take_of(kind, lock_name(number), scripts)),
@@ -164,7 +166,7 @@ private:
         return result;
     }
 
-    /// Returns the digest.
+    /// Loads a script and returns its digest.
     static std::string load(tcp::socket& socket, std::string_view script) {
         asio::write(socket, asio::buffer(resp({"SCRIPT", "LOAD", std::string(script)})));
         std::string reply;
@@ -260,7 +262,8 @@ private:
             });
     }
 
-    /// Both commands say yes in one short line, and with keys of its own nobody is ever told no.
+    /// Parses the replies. A success is one short line for both commands. No command is denied, because each
+    /// task uses keys of its own.
     void parse(connection& c) {
         std::string_view rest(c.input.data(), c.input_size);
         while (true) {
@@ -296,7 +299,7 @@ private:
     }
 
     std::vector<std::unique_ptr<connection>> connections_;
-    std::vector<commands> commands_;  // by task
+    std::vector<commands> commands_;  // Indexed by task.
     bool all_answer_;
     bool all_done_ = false;
     bool sending_scheduled_ = false;

@@ -7,8 +7,8 @@
 
 namespace colock::benchmark {
 
-/// The physical limit: a hand-written RESP loop that sends what colock sends for a mutex, as a `plain_client`. With a binding order it
-/// takes each lock by the shortest script.
+/// Measures the physical limit. It is a `plain_client` with a hand-written RESP loop that sends what colock
+/// sends for a mutex. With a binding order, it takes each lock with the shortest possible script.
 measured run_raw(const orders& work);
 
 }  // namespace colock::benchmark

@@ -33,10 +33,9 @@ using clock = std::chrono::steady_clock;
 
 const column entries_per_second{"entries_per_second", "entries per second"};
 
-/// Enters and releases for so long.
+/// Enters the lock and releases it in a loop for `how_long`. Returns the entries per second.
 asio::awaitable<double> entries_in(client& locks, std::chrono::milliseconds how_long) {
-    constexpr int at_once =
-        10'000;  // between two looks at the clock, and at what the watchdog has to do
+    constexpr int at_once = 10'000;  // Batch size. The clock and the watchdog run in between.
     const reentrant_mutex lock(locks, lock_name(0));
     const lock_owner owner;
     lease held = co_await lock.acquire(owner);
@@ -44,7 +43,7 @@ asio::awaitable<double> entries_in(client& locks, std::chrono::milliseconds how_
     const auto began = clock::now();
     while (clock::now() < began + how_long) {
         for (int i = 0; i != at_once; ++i) {
-            if (!lock.try_reenter(owner)) {  // and it is released here
+            if (!lock.try_reenter(owner)) {  // The returned lease is released here.
                 throw std::runtime_error("colock: an owner could not enter");
             }
         }

@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// A reentrant mutex beside a mutex, each task with a lock of its own; and how often an owner enters again.
+/// Compares a reentrant mutex with a mutex, each task with a lock of its own. Also measures how often per
+/// second an owner can enter again.
 void run_reentrant(campaign& all);
 
 }  // namespace colock::benchmark

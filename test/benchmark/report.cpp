@@ -26,7 +26,7 @@ bool is_of(const row& r, std::string_view workload, std::string_view client,
     return r.workload == workload && r.client == client && r.parameters == parameters;
 }
 
-/// Over the repetitions; empty if there are none, or they have no such figure.
+/// Returns the summary over the repetitions. Empty if there are no such rows, or none has this figure.
 std::optional<summary> summarize(const std::vector<row>& rows, std::string_view workload,
                                  std::string_view client, const json& parameters,
                                  const std::string& figure) {
@@ -46,7 +46,7 @@ std::optional<summary> summarize(const std::vector<row>& rows, std::string_view 
     return summary{values.front(), median, values.back()};
 }
 
-/// Of the medians.
+/// Returns the ratio of the medians.
 std::optional<double> ratio(const std::optional<summary>& numerator,
                             const std::optional<summary>& denominator) {
     if (!numerator || !denominator || denominator->median < 0.01) {
@@ -55,7 +55,7 @@ std::optional<double> ratio(const std::optional<summary>& numerator,
     return numerator->median / denominator->median;
 }
 
-/// The clients that have such rows, in the order in which they ran.
+/// Returns the clients that have such rows, in the order in which they ran.
 std::vector<std::string> clients_of(const std::vector<row>& rows, const table& t,
                                     const json& parameters) {
     std::vector<std::string> result;
@@ -71,7 +71,7 @@ std::vector<std::string> clients_of(const std::vector<row>& rows, const table& t
 constexpr int parameter_width = 11;
 constexpr int client_width = 11;
 
-/// A median and its spread.
+/// Returns the width of a median and its spread.
 int cell_width(const column& c) {
     return c.width + 1 + 2 * c.width + 3;
 }
@@ -87,16 +87,17 @@ struct measure {
     const char* workload;
     const json* parameters;
     const char* client;
-    const char* base;  ///< nullptr: the figure itself, and not a ratio
+    const char* base;  ///< nullptr: the figure itself, not a ratio.
     const char* figure;
-    const char* workload_of_base = nullptr;  ///< where it is another one
+    const char* workload_of_base = nullptr;  ///< Set if the base is in another workload.
 };
 
-/// The same of a program that does less than colock: what is left when all of colock's own work is taken away.
+/// The same measure for a program that does less than colock. It shows what remains without colock's own
+/// work.
 struct floor {
     const char* whose;
     measure of;
-    double factor = 1;  ///< to have it in the unit of what it is compared with
+    double factor = 1;  ///< Converts the figure to the unit of the measure.
 };
 
 struct bound {
@@ -107,7 +108,7 @@ struct bound {
     std::optional<floor> beside;
 };
 
-/// Of the workload `overload`, one set for each hardship.
+/// Adds a set of bounds of the workload `overload` for each hardship.
 void add_overload_bounds(std::vector<bound>& all) {
     struct hardship {
         const char* name;
@@ -443,7 +444,7 @@ json row_to_json(const row& r) {
     return object;
 }
 
-/// One for each client in each configuration, in the order in which they ran.
+/// Returns one entry for each client in each configuration, in the order in which they ran.
 json medians_to_json(const std::vector<row>& rows) {
     json list = json::array();
     for (const row& first : rows) {
@@ -465,7 +466,8 @@ json medians_to_json(const std::vector<row>& rows) {
     return list;
 }
 
-/// Colock's medians in terms of raw's, one for each configuration that both have run, in that order.
+/// Returns the ratios of colock's medians to those of `raw`. There is one for each configuration that both
+/// have run, in that order.
 json ratios_to_json(const std::vector<row>& rows) {
     json list = json::array();
     for (const row& first : rows) {

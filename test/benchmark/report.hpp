@@ -20,30 +20,30 @@ struct column {
     int digits = 0;
 };
 
-/// How the runs of a workload are printed: a line for each client and its parameters, with medians and spread.
+/// The layout of a workload's table: a line for each client and its parameters, with medians and spread.
 struct table {
     std::string workload;
     std::string description;
     std::vector<std::string> parameters;
     std::vector<column> columns;
-    /// The client that the others are compared with, below each group of lines; empty: none.
+    /// The client that the others are compared with, below each group of lines. Empty: none.
     std::string base;
 };
 
 void print_heading(const table& t);
 
-/// What runs now, on a terminal only: the next line overwrites it.
+/// Prints the current run. It prints only to a terminal, and the next line overwrites it.
 void print_progress(const table& t, const nlohmann::json& parameters, const std::string& client,
                     int repetition, int repetitions);
 
-/// Those of the rows that are of this workload and have these parameters.
+/// Prints those rows of this workload that have these parameters.
 void print_group(const table& t, const std::vector<row>& rows, const nlohmann::json& parameters);
 
-/// The bounds that colock has set itself, each with what was measured, and what a program had that does less; nothing of
-/// what was not. Returns whether all are met.
+/// Prints the bounds that colock must meet, each with the measured value and that of a simpler program. Skips
+/// a bound that has no measurement. Returns whether all bounds are met.
 bool print_bounds(const std::vector<row>& rows);
 
-/// `{machine, rows[], medians[], bounds[]}`.
+/// Returns `{machine, rows[], medians[], bounds[]}`.
 nlohmann::json to_json(const std::vector<row>& rows, const nlohmann::json& machine);
 
 }  // namespace colock::benchmark

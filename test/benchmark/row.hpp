@@ -9,13 +9,13 @@
 
 namespace colock::benchmark {
 
-/// What one run has given.
+/// The result of one run.
 struct row {
     std::string workload;
     std::string client;
-    nlohmann::json parameters;  ///< numbers by their names: "instances", "concurrency"
-    int repetition = 0;         ///< from 1
-    nlohmann::json figures;     ///< numbers by their names, units included: "p50_us"
+    nlohmann::json parameters;  ///< Numbers by name: "instances", "concurrency".
+    int repetition = 0;         ///< Counted from 1.
+    nlohmann::json figures;     ///< Numbers by name, with the unit in the name: "p50_us".
 };
 
 }  // namespace colock::benchmark

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures colock against a hand-written RESP loop, on servers of its own.
+# Measures colock and compares it with a hand-written RESP loop, on servers that it starts itself.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 # shellcheck source-path=SCRIPTDIR source=../interop/others.sh
@@ -99,7 +99,7 @@ done
 
 colock_bootstrap "${bootstrap_options[@]}"
 if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} ]]; then
-    # The one that was unpacked, or else the system's.
+    # Prefers the unpacked Valkey over that of the system.
     COLOCK_REDIS_SERVER=$(PATH=$colock_root/build/valkey:$PATH command -v valkey-server) || die "there is no Valkey here"
     export COLOCK_REDIS_SERVER
 fi

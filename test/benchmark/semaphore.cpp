@@ -75,10 +75,10 @@ void run_uncontended(campaign& all) {
 
 constexpr std::uint32_t permits = semaphore::max_permits;
 constexpr std::size_t clients = 16;
-constexpr std::size_t waiters = 4;  // of each
+constexpr std::size_t waiters = 4;  // For each client.
 
-/// One client holds and renews all permits. It releases one now and then, for which the others wait. Whoever gets it takes its
-/// place as its holder.
+/// One client holds and renews all permits. From time to time it releases one, for which the other clients
+/// wait. The new holder keeps its permit from then on.
 class full_semaphore {
 public:
     full_semaphore(const std::vector<std::string>& instances, const test::redis_server& first,

@@ -7,8 +7,8 @@
 
 namespace colock::benchmark {
 
-/// A semaphore beside a mutex: each task with one of its own, which is free or half full, and one of 1,024 permits for which
-/// waiters of many clients wait.
+/// Compares a semaphore with a mutex. In the first part each task has a semaphore of its own, free or half
+/// full. In the second part waiters of many clients wait for one semaphore of 1,024 permits.
 void run_semaphore(campaign& all);
 
 }  // namespace colock::benchmark

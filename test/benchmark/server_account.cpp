@@ -9,15 +9,15 @@
 namespace colock::benchmark {
 namespace {
 
-/// The value after `name` in what INFO says.
+/// Returns the value after `name` in the reply to INFO.
 double info_value(const std::string& info, const std::string& name) {
     const auto position = info.find(name);
     return position == std::string::npos ? 0 : std::stod(info.substr(position + name.size()));
 }
 
-/// All commands executed since CONFIG RESETSTAT, but for our own questions. Commands that a script
-/// calls are counted once more by the server, under their own name: EVALSHA's own are `get` and
-/// `del`, which no client sends otherwise.
+/// Returns the number of commands executed since CONFIG RESETSTAT, without INFO and CONFIG. The server also
+/// counts commands that a script calls, under their own names. The GET and DEL commands are therefore left
+/// out. Only the EVALSHA scripts send them.
 double commands(const test::redis_server& server) {
     std::istringstream lines(server.command({"INFO", "commandstats"}).value_or(""));
     double count = 0;

@@ -11,17 +11,18 @@
 
 namespace colock::benchmark {
 
-/// User and kernel time of a server so far, in seconds.
+/// Returns the user and kernel time of a server so far, in seconds.
 double cpu_seconds(const test::redis_server& server);
 
-/// What the first `count` of some servers do between its making, which empties them, and `add_to`.
+/// Measures the first `count` servers between the construction and `add_to`. The constructor deletes all
+/// their keys.
 class server_account {
 public:
     server_account(test::servers& servers, std::size_t count);
 
-    /// Adds `server_cpu_us_per_cycle`, of all servers together, and `commands_per_cycle`, as the servers have
-    /// counted them, to figures that have `cycles_with_warm_up`. Throws `std::runtime_error` if there are keys
-    /// left: a client that leaves locks behind has not done the work that is measured.
+    /// Adds `server_cpu_us_per_cycle` and `commands_per_cycle` to figures that have `cycles_with_warm_up`.
+    /// Both are totals over all servers, as the servers report them. Throws `std::runtime_error` if keys are
+    /// left, because a client that leaves locks behind has not done the measured work.
     void add_to(nlohmann::json& figures) const;
 
 private:

@@ -33,7 +33,7 @@ namespace colock::benchmark {
 namespace {
 
 namespace asio = boost::asio;
-using clock = std::chrono::steady_clock;  // the same in all processes of a machine
+using clock = std::chrono::steady_clock;  // The same clock in all processes of a machine.
 using std::chrono::milliseconds;
 
 void run_uncontended(campaign& all) {
@@ -74,7 +74,7 @@ void run_hot_read(campaign& all) {
 // --- Readers and writers of many processes ----------------------------------------------------------
 
 constexpr std::size_t processes = 16;
-constexpr std::size_t tasks = 4;  // of each
+constexpr std::size_t tasks = 4;  // For each process.
 constexpr milliseconds hold{2};
 constexpr std::uint64_t writes_of_ten = 1;
 
@@ -82,7 +82,7 @@ double to_us(clock::duration d) {
     return std::chrono::duration<double, std::micro>(d).count();
 }
 
-/// One of the processes: how long its readers and its writers have waited.
+/// One of the processes. It records how long its readers and its writers wait.
 class visitor {
 public:
     visitor(const std::vector<std::string>& instances, std::uint64_t seed, clock::time_point start,
@@ -144,7 +144,8 @@ private:
 
 nlohmann::json run_mixed_once(test::servers& servers, milliseconds duration) {
     servers.flush();
-    const auto start = clock::now() + std::chrono::seconds(1);  // by then all are connected
+    // All clients are connected by then.
+    const auto start = clock::now() + std::chrono::seconds(1);
     std::vector<std::function<nlohmann::json()>> works;
     for (std::size_t i = 0; i != processes; ++i) {
         works.emplace_back(

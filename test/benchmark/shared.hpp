@@ -7,8 +7,8 @@
 
 namespace colock::benchmark {
 
-/// A shared mutex beside a mutex: each task with a lock of its own, all readers of one client on one lock, and readers and
-/// writers of 16 processes on one lock.
+/// Compares a shared mutex with a mutex. In the first part each task has a lock of its own. In the second,
+/// all readers of one client share one lock. In the third, readers and writers of 16 processes use one lock.
 void run_shared(campaign& all);
 
 }  // namespace colock::benchmark

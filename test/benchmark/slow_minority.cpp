@@ -19,7 +19,7 @@ namespace colock::benchmark {
 namespace {
 
 constexpr std::size_t instances = 5;
-constexpr std::size_t slow = 2;  // the last ones
+constexpr std::size_t slow = 2;  // The last ones.
 constexpr std::chrono::milliseconds delay{200};
 
 using client_function = measured (*)(const orders&);
@@ -28,7 +28,7 @@ nlohmann::json run_healthy(client_function run, const orders& work) {
     return in_child_process([&] { return to_json(run(work)); });
 }
 
-/// Which the client does itself, when it is connected to all.
+/// The client stops the servers itself, when it is connected to all of them.
 nlohmann::json run_stopped(client_function run, test::servers& servers, orders work) {
     std::vector<pid_t> victims;
     for (std::size_t i = instances - slow; i != instances; ++i) {
@@ -108,7 +108,7 @@ void run_slow_minority(campaign& all) {
 
 void run_delay(std::uint16_t port, std::chrono::milliseconds by) {
     test::tcp_proxy proxy(port);
-    proxy.delay(by / 2);  // each way
+    proxy.delay(by / 2);  // In each direction.
     std::printf("%u\n", static_cast<unsigned>(proxy.port()));
     std::fflush(stdout);
     for (std::string line; std::getline(std::cin, line);) {

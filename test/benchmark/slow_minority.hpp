@@ -7,12 +7,12 @@
 
 namespace colock::benchmark {
 
-/// Workload `slow_minority`: as `uncontended`, with two of five servers stopped once all are connected, or reached
-/// with a delay.
+/// Runs the workload `slow_minority`: the workload `uncontended` with two slow servers out of five. They are
+/// stopped once all are connected, or a proxy delays them.
 void run_slow_minority(campaign& all);
 
-/// Passes connections on to a server on this port so much later, on a port that it prints, until its standard input
-/// ends. For a process of its own.
+/// Forwards connections to the server on this port, delayed by `by`. Prints the port on which it listens.
+/// Runs until its standard input ends, so it needs a process of its own.
 void run_delay(std::uint16_t port, std::chrono::milliseconds by);
 
 }  // namespace colock::benchmark

@@ -8,7 +8,7 @@
 
 namespace colock::benchmark {
 
-/// A versioned value is on one server.
+/// Runs on one server, because a versioned value supports only one.
 void run_versioned(campaign& all) {
     constexpr std::size_t instances = 1;
     const table apart{"versioned_uncontended",

@@ -7,7 +7,8 @@
 
 namespace colock::benchmark {
 
-/// Writes of a versioned value beside a mutex, on one server: each task with a name of its own, and all on one name.
+/// Compares writes of a versioned value with a mutex, on one server. The tasks have separate names, or all
+/// share one name.
 void run_versioned(campaign& all);
 
 }  // namespace colock::benchmark

@@ -39,7 +39,7 @@ double share_of_a_core(std::chrono::microseconds cpu, clock::duration elapsed) {
            std::chrono::duration<double, std::micro>(elapsed).count();
 }
 
-/// One run: takes the leases, holds them, lets go of them.
+/// One run: acquires the leases, holds them and releases them.
 class holder {
 public:
     holder(std::size_t leases, std::chrono::milliseconds duration,
@@ -64,10 +64,10 @@ private:
             static_cast<double>(std::max(taken, renewed) - before) / static_cast<double>(count_);
         figures_["lost"] = locks_.counters().lost;
         leases_.clear();
-        co_await locks_.close(asio::as_tuple(asio::use_awaitable));  // what is left expires
+        co_await locks_.close(asio::as_tuple(asio::use_awaitable));  // Remaining leases expire.
     }
 
-    /// A thousand at a time.
+    /// Acquires all leases, a thousand at a time.
     asio::awaitable<void> take_all() {
         constexpr std::size_t at_once = 1000;
         lock_options options;
@@ -82,7 +82,7 @@ private:
                     leases_.push_back(std::move(l));
                 });
             }
-            const std::size_t open = asked == count_ ? 0 : at_once - 1;  // so many may be
+            const std::size_t open = asked == count_ ? 0 : at_once - 1;  // Allowed to be pending.
             co_await test::async_wait_until([&] { return asked - leases_.size() <= open; },
                                             std::chrono::seconds(60));
         }

@@ -7,7 +7,7 @@
 
 namespace colock::benchmark {
 
-/// Workload `watchdog`: one client holds many leases, and does nothing else than to renew them.
+/// Runs the workload `watchdog`: one client holds many leases and only renews them.
 void run_watchdog(campaign& all);
 
 }  // namespace colock::benchmark

@@ -39,7 +39,8 @@ const column server_cpu{"server_cpu_us_per_cycle", "servers' CPU us/cycle", 6, 2
 const column allocations{"allocations_per_cycle", "allocations/cycle", 5, 2};
 const column bytes_per_waiter{"bytes_per_waiter", "bytes per waiter", 6, 0};
 
-/// Runs on the servers of these orders, emptied before; adds what the servers did.
+/// Returns a contestant that runs on the servers of these orders. They are emptied first, and the servers'
+/// figures are added.
 contestant contestant_on(test::servers& servers, std::string name, const orders& work,
                          std::function<nlohmann::json()> run) {
     return {std::move(name), [&servers, run = std::move(run), count = work.instances.size()] {
@@ -53,7 +54,7 @@ contestant contestant_on(test::servers& servers, std::string name, const orders&
             }};
 }
 
-/// The same of a client of ours, in a process of its own.
+/// Does the same for a client of this project, in a child process.
 contestant contestant_on(test::servers& servers, std::string name, const orders& work,
                          measured (*run)(const orders&)) {
     return contestant_on(servers, std::move(name), work, [run, work] {
@@ -172,7 +173,7 @@ const std::vector<workload_entry>& workloads() {
         {"once", false, run_once},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
-        {"native_release", false, run_native_release},  // needs servers that have the command
+        {"native_release", false, run_native_release},  // Needs servers that have the command.
     };
     return all;
 }

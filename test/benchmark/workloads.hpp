@@ -13,7 +13,7 @@ namespace colock::benchmark {
 /// Something that can be measured.
 struct workload_entry {
     std::string name;
-    bool in_all = true;  ///< part of a run that names none
+    bool in_all = true;  ///< Whether it runs if no workload is named.
     void (*run)(campaign& all) = nullptr;
 };
 

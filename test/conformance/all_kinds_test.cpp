@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What all lock kinds have in common: the rights that they need, and that memory gives the votes of a server.
+// Behaviour that all lock kinds share: the rights that they need, and equal votes from memory and from
+// servers.
 
 #include "conformance.hpp"
 #include "kinds/exclusive/exclusive.hpp"
@@ -33,7 +34,7 @@ using colock::core::step;
 
 namespace {
 
-/// A server and memory that are asked the same.
+/// Sends the same steps to a server and to a memory instance.
 class twins {
 public:
     explicit twins(kind of_server)
@@ -53,8 +54,8 @@ public:
         }
     }
 
-    /// Both have voted alike on what they were asked since the last time. `with_vote` hears of each vote. False, and nothing is
-    /// compared, if a writer's mark may have ended meanwhile: they need not notice it at the same step.
+    /// Compares all votes since the last call, and passes each vote to `with_vote`. Returns false without a
+    /// comparison if a writer mark may have expired. The two instances may notice that at different steps.
     template <typename Function>
     [[nodiscard]] bool compare(Function with_vote) {
         const strings theirs = server_.rig.votes();
@@ -86,7 +87,8 @@ private:
         colock::instance::command_tag tag;
     };
 
-    /// A command of the server's own does not tell whose the key is, unless it is of a type that it refuses.
+    /// A native compare-and-delete command does not report the owner of a key. It only refuses keys of some
+    /// types.
     [[nodiscard]] bool is_refused(const question& q, const std::string& theirs,
                                   const std::string& ours) const {
         return q.what.step == step::release && q.what.kind->traits().released_natively &&
@@ -99,7 +101,8 @@ private:
         if (q.what.kind == &colock::kinds::remote_queue) {
             BOOST_TEST_REQUIRE(theirs.value == ours.value);
         } else if (q.what.step == step::remaining) {
-            // Each was asked, and had its key written, some time in a batch. They round to milliseconds, and so do scripts.
+            // A batch takes time, so the two keys are written and read at different moments. Both sides, and
+            // the scripts, also round to milliseconds.
             const auto apart = theirs.remaining < ours.remaining
                                    ? ours.remaining - theirs.remaining
                                    : theirs.remaining - ours.remaining;
@@ -110,14 +113,14 @@ private:
                    moves_counter(q.what.step)) {
             compare_fences(q.key, theirs.value, ours.value);
         } else {
-            BOOST_TEST_REQUIRE((theirs.remaining == ours.remaining));  // there is none
+            BOOST_TEST_REQUIRE((theirs.remaining == ours.remaining));  // Both are 0.
         }
     }
 
     static bool moves_counter(step s) { return s == step::acquire || s == step::confirm; }
 
-    /// A counter ahead of the clock is the same in both. Any other begins at its server's clock, and moves to the second
-    /// when it is counted for the first time in that.
+    /// If a counter is ahead of the clock, both sides have the same value. Any other counter starts at the
+    /// clock of its instance. It moves to the current second with the first count in that second.
     void compare_fences(const std::string& key, std::uint64_t theirs, std::uint64_t ours) {
         const auto at_second = [](std::uint64_t fence) { return fence % (1U << 20U) == 0; };
         const auto [last, is_new] = fences_.try_emplace(key, theirs, ours);
@@ -152,7 +155,7 @@ private:
     std::chrono::steady_clock::duration longest_{};
 };
 
-/// All steps of all kinds.
+/// Returns all steps of all kinds.
 std::vector<step_of_kind> every_step() {
     using namespace colock::kinds;
     std::vector<step_of_kind> result{step::join, step::leave};
@@ -172,7 +175,7 @@ std::vector<step_of_kind> every_step() {
             result.emplace_back(step::withdraw, *kind);
         }
     }
-    // Not what gives a name a record: nothing else could be done with the name then.
+    // Leaves out the step that records a result: after it, no other step could change the name.
     for (const step one : {step::acquire, step::extend, step::release, step::remaining}) {
         result.emplace_back(one, once);
     }
@@ -180,7 +183,8 @@ std::vector<step_of_kind> every_step() {
     return result;
 }
 
-/// What a step has to do at least once, so that to compare it means something.
+/// Returns true if the vote shows that the step had an effect. Each step must have one at least once, or the
+/// comparison proves nothing.
 bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
     return what.step == step::remaining ? vote.remaining > 1min
                                         : vote.kind == colock::core::vote_kind::granted;
@@ -190,7 +194,7 @@ bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
 
 BOOST_AUTO_TEST_SUITE(conformance)
 
-/// Whatever the kind: an acquire that puts back a key takes it if there is none, for the ttl that it is given.
+/// For every kind, a restoring acquire creates a missing key with the ttl that it is given.
 BOOST_DATA_TEST_CASE(a_restore_recreates_a_missing_key, all_kinds) {
     using namespace colock::kinds;
     subject s(sample);
@@ -216,11 +220,11 @@ BOOST_DATA_TEST_CASE(a_restore_recreates_a_missing_key, all_kinds) {
     }
 }
 
-/// Without any one of these rights, the server refuses the command of that name.
+/// The server refuses a command if the right with its name is missing.
 BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
     redis_server server;
     for (const std::string& right : documented_rights()) {
-        // Where there is a command for releases that the user may not use, they go one by one.
+        // If the user may not use the native release command, the client releases the keys one by one.
         const bool unused = right == "+mget" && deletes_natively(server);
         if (!right.starts_with('+') || unused) {
             continue;
@@ -243,7 +247,7 @@ BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
             rig.submit(step::extend, "list", "ann");
             rig.submit(step::join, "k", {}, 10min, colock::core::never,
                        colock::core::instance_set::all(),
-                       7);  // the others look for its ticket
+                       7);  // The later queue steps look up the ticket of this waiter.
             for (const step_of_kind& v : std::initializer_list<step_of_kind>{
                      step::acquire, step::extend, step::remaining, step::join, step::leave,
                      fenced_acquire, step::release, step::release}) {
@@ -271,11 +275,12 @@ BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
     }
 }
 
-/// Whatever is asked of all kinds, memory says what a server says.
+/// Memory and servers give equal votes for any steps of all kinds.
 BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
                      data::make({kind::tcp, kind::user})) {
     constexpr std::uint64_t ahead = twins::ahead_of_clock;
-    // Each key with what its counter begins with: far from the clock, with the clock, or with few numbers left.
+    // Pairs each key with the start of its counter: far ahead of the clock, at the clock, or close to the
+    // limit.
     const std::vector<std::pair<std::string, std::uint64_t>> keys{
         {"k", ahead}, {"l", 0}, {"m", colock::core::value_limit - 9}};
     const strings holders{token_of("da"), token_of("ee")};
@@ -307,8 +312,9 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
                                              : key == "k"       ? ahead + random() % 200
                                                                 : 7;
                 both.ask(what, key, token, ttls[random() % ttls.size()], number);
-                // In batches, so that adjacent releases are one call. (Not where a command of the server's own may refuse one
-                // for the key's type: that is sent again, and then comes after the others.)
+                // Flushes in batches, so that adjacent releases become one call. With a native release
+                // command, every batch has one step. That command may refuse a key for its type. Its release
+                // is then sent again, and would arrive after the rest of the batch.
                 if (random() % 8 == 0 || i == 499 || deletes_natively(shared_server())) {
                     goes_on = both.compare(note);
                 }

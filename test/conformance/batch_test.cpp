@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What becomes of the commands of a batch, whatever their kind.
+// The outcome of the commands of a batch, whatever their kind.
 
 #include "conformance.hpp"
 #include "integration/instance_group.hpp"
@@ -27,18 +27,18 @@ using colock::core::step;
 
 namespace {
 
-/// What holders of exclusive keys do, with and without fences.
+/// The steps of the holders of exclusive keys, with and without fences.
 const std::array<step_of_kind, 6> all_steps{step::acquire,   step::extend,   step::release,
                                             step::remaining, fenced_acquire, step::confirm};
 
-/// The instances that are sent the same batches: three of one kind, or one of each.
+/// The instances that receive the same batches: three of one kind, or one of each.
 enum class team { memory, tcp, unix_socket, user, mixed };
 
 std::ostream& operator<<(std::ostream& out, team t) {
     return t == team::mixed ? out << "mixed" : out << static_cast<kind>(t);
 }
 
-/// The same for instance number `index` of a team.
+/// Returns the vote on a refused release of instance number `index` of a team.
 std::string refusal(team t, std::size_t index, const std::string& vote) {
     const kind k = t != team::mixed ? static_cast<kind>(t) : index == 1 ? kind::memory : kind::tcp;
     return refusal(k, vote);
@@ -47,7 +47,7 @@ std::string refusal(team t, std::size_t index, const std::string& vote) {
 const auto all_teams =
     data::make({team::memory, team::tcp, team::unix_socket, team::user, team::mixed});
 
-/// The URIs of a team. No instance has a key.
+/// Returns the URIs of a team. No instance has a key.
 strings uris_of(team t) {
     shared_server().flush();
     if (t == team::mixed) {
@@ -58,7 +58,7 @@ strings uris_of(team t) {
     return {uri_of(k), uri_of(k, 1), uri_of(k, 2)};
 }
 
-/// The votes of a team whose instances all vote alike.
+/// Returns the joined votes of a team whose instances all vote alike.
 std::string all_say(const instance_group& all, const std::string& vote) {
     std::string result = vote;
     for (std::size_t i = 1; i != all.size(); ++i) {
@@ -94,7 +94,7 @@ BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kind
 }
 
 BOOST_DATA_TEST_CASE(each_of_many_consecutive_releases_gets_a_vote, all_kinds) {
-    constexpr int keys = 150;  // more than go to a server as one
+    constexpr int keys = 150;  // More than the client sends as one call.
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != keys; ++i) {
@@ -166,7 +166,7 @@ BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once_are_executed_in_order, all_ki
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
-// Random scripts, whose votes a map foretells.
+// Sends random steps. A map predicts the votes.
 BOOST_DATA_TEST_CASE(random_commands_get_the_predicted_votes, all_kinds) {
     const strings keys{"k", "l", "m\0"s};
     const strings tokens{"ann", "bob", ""};
@@ -220,21 +220,21 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
     BOOST_TEST(rig.remaining("third") == "denied: another");
 }
 
-// Whether commands are wanted is asked for a batch to reconsider; of any other it may be asked, and
-// need not be. A receiver that does not want a command any more says so to the batch.
+// An instance must ask whether a command is still wanted if its batch is marked for reconsideration. For any
+// other batch it may ask. A receiver that no longer wants a command marks the batch.
 BOOST_DATA_TEST_CASE(a_silently_withdrawn_command_may_still_be_sent, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.withdraw_silently(rig.submit(step::acquire, "k", "ann"));
     rig.submit(step::acquire, "l", "ann");
-    const bool asks_anyway = sample == kind::memory;  // it has nothing to gain from not asking
+    const bool asks_anyway = sample == kind::memory;  // It saves nothing by not asking.
     const strings expected{asks_anyway ? "failed: withdrawn" : "granted", "granted"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
     BOOST_TEST(rig.remaining("k") == (asks_anyway ? "denied: nobody" : "denied: another"));
-    // Of the next batch, nobody knows that the last one was to be reconsidered.
+    // The next batch does not inherit the mark of the last one.
     rig.withdraw(rig.submit(step::acquire, "m", "ann"));
     BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
-    for (int batches = 0; batches != 3; ++batches) {  // they take turns with their memory
+    for (int batches = 0; batches != 3; ++batches) {  // Batches reuse their memory in turn.
         rig.withdraw_silently(rig.submit(step::acquire, "m", "ann"));
         const std::string vote = batches == 0 ? "granted" : "denied: another";
         BOOST_TEST(rig.votes() == strings{asks_anyway ? "failed: withdrawn" : vote},
@@ -332,8 +332,8 @@ BOOST_DATA_TEST_CASE(a_batch_without_own_commands_sends_nothing, all_kinds) {
     }
     rig.flush();
     BOOST_TEST(rig.status().in_flight == 0U);
-    rig.flush();  // of nothing at all
-    // Nor does it ask whether they are wanted, which the rig checks.
+    rig.flush();  // An empty batch.
+    // The instance does not ask either whether the commands are wanted. The rig checks that.
     rig.withdraw(rig.submit_for_another(step::acquire, "k", "bob"));
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.order_of_votes().size() == 1U);
@@ -358,12 +358,12 @@ BOOST_DATA_TEST_CASE(commands_beyond_max_in_flight_fail_immediately, all_kinds) 
         rig.submit(step::acquire, key, "ann");
     }
     rig.flush();
-    BOOST_TEST(rig.voted(3));  // without waiting for anybody
+    BOOST_TEST(rig.voted(3));  // The refusals do not wait for a reply.
     BOOST_TEST(rig.voted(4));
     const strings expected{"granted", "granted", "granted", "failed: overloaded",
                            "failed: overloaded"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
-    // Refused, not queued; and there is room again.
+    // The commands were refused, not queued, and there is room for new ones.
     BOOST_TEST(rig.remaining("d") == "denied: nobody");
     BOOST_TEST(rig.remaining("e") == "denied: nobody");
     for (const char* key : {"a", "b", "c"}) {
@@ -389,7 +389,7 @@ BOOST_DATA_TEST_CASE(unsent_commands_do_not_count_as_in_flight, all_kinds) {
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
-// The rig checks that no vote comes inside `submit`.
+// The rig checks that no vote arrives inside `submit`.
 BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     constexpr colock::instance::command_tag last = 99;
     subject s(sample);
@@ -403,7 +403,7 @@ BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
     rig.after_vote = nullptr;
     BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
-    // Of refused ones too, which are voted on while the batch is being sent.
+    // Withdrawn commands also get their votes while the batch is being sent.
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag < 2 * last) {
             rig.withdraw(rig.submit(step::acquire, "k", "ann"));
@@ -418,7 +418,7 @@ BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
 BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.flush();  // of nothing
+    rig.flush();  // An empty batch.
     for (int i = 0; i != 5; ++i) {
         rig.submit(step::remaining, "k");
     }
@@ -429,13 +429,13 @@ BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
     BOOST_TEST(rig.pending_calls() == 0U);
 }
 
-// The rest is about instances that are given the same batch, and share what encodes it.
+// In the remaining tests, several instances receive the same batch and share its encoded form.
 
 BOOST_DATA_TEST_CASE(each_instance_executes_all_of_a_shared_batch, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
     strings expected;
-    for (int i = 0; i != 100; ++i) {  // several batches in flight
+    for (int i = 0; i != 100; ++i) {  // Several batches are in flight.
         all.submit(step::acquire, "k", "ann");
         all.submit(step::acquire, "k", "bob");
         all.flush();
@@ -479,8 +479,8 @@ BOOST_DATA_TEST_CASE(a_stopped_instance_does_not_affect_the_others, all_teams) {
     }
 }
 
-// Random scripts of which each sees another part, so that some share what is written and some do
-// not; a map for each foretells the votes.
+// Sends random steps. Each instance sees another subset, so some instances share an encoded batch and others
+// do not. A map for each instance predicts its votes.
 BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
     const strings keys{"k", "l", "m\0"s};
     const strings tokens{"ann", "bob", ""};

@@ -20,8 +20,9 @@
 #include <string>
 #include <vector>
 
-// Every kind of instance gives the same votes. The same steps run against an instance in memory and against real servers,
-// over TCP, over a UNIX socket, and as a user of one database with no more rights than docs/permissions.md lists.
+// Every kind of instance gives the same votes. The same steps run against a memory instance and against real
+// servers. A server is reached over TCP, over a UNIX socket, and as a user of one database. That user has
+// only the rights that docs/permissions.md lists.
 
 namespace colock::test {
 
@@ -29,13 +30,13 @@ using strings = std::vector<std::string>;
 
 inline constexpr unsigned database_of_user = 5;
 
-/// One server for all tests of a program. Each test empties it first.
+/// Returns the one server of a test program. Each test empties it first.
 inline redis_server& shared_server() {
     static redis_server server;
     return server;
 }
 
-/// Makes the user "ann". With `natively`, the user may also use the server's own command for releases.
+/// Creates the user "ann". With `natively`, the user may also use the native release command of the server.
 inline void make_user(redis_server& server, bool natively) {
     strings command{"ACL", "SETUSER", "ann", "reset", ">p@ss:word"};
     const strings rights = documented_rights();
@@ -48,7 +49,7 @@ inline void make_user(redis_server& server, bool natively) {
     server.command(command);
 }
 
-/// A token as the client draws it, 40 hexadecimal digits, that begins with these.
+/// Returns a token like those of the client: 40 hexadecimal digits that begin with `digits`.
 inline std::string token_of(std::string digits) {
     constexpr std::size_t length = 40;
     digits.resize(length, '0');
@@ -61,7 +62,7 @@ inline const std::string ann_reads = reader_of("a");
 inline const std::string bob_reads = reader_of("b");
 inline const std::string cid_reads = reader_of("c");
 
-/// The attempts of the two sides of a read-write lock: the first, and one after a denial.
+/// The attempts of readers and writers: the first attempt, and attempts after a denial.
 inline const step_of_kind looks{core::step::acquire, kinds::shared};
 inline const step_of_kind joins{core::step::acquire, kinds::shared, true};
 inline const step_of_kind joins_fenced{core::step::acquire, kinds::fenced_shared, true};
@@ -80,7 +81,7 @@ inline std::ostream& operator<<(std::ostream& out, kind k) {
     return out << names.at(static_cast<std::size_t>(k));
 }
 
-/// The URI of an instance of that kind. Instances with different numbers, below 8, share no keys.
+/// Returns the URI of an instance of that kind. Instances with different numbers, below 8, share no keys.
 inline std::string uri_of(kind k, unsigned number = 0) {
     redis_server& server = shared_server();
     switch (k) {
@@ -103,13 +104,14 @@ inline std::string uri_of(kind k, unsigned number = 0) {
 inline const auto all_kinds =
     boost::unit_test::data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
 
-/// The vote on a release of what is not the sender's. A command of the server's own does not tell whose it is.
+/// Returns the vote on a release by a token that does not hold the key. A native release command of the
+/// server does not report the holder.
 inline std::string refusal(kind k, const std::string& vote) {
     static const bool natively = deletes_natively(shared_server());
     return k != kind::memory && natively ? "denied: not ours" : vote;
 }
 
-/// The instance under test, ready, with no keys.
+/// The instance under test. It is ready and has no keys.
 class subject {
 public:
     explicit subject(kind k, std::size_t max_in_flight = 65536)
@@ -117,9 +119,9 @@ public:
         rig.run_until_ready();
     }
 
-    /// Makes a key that is no lock, and that ends by itself.
+    /// Creates a key that is not a lock and that expires after ten minutes.
     void plant_foreign_key(const std::string& key) {
-        if (kind_ == kind::memory) {  // which has no other types
+        if (kind_ == kind::memory) {  // A memory instance has no other types.
             BOOST_TEST(rig.acquire(key, "foreign", 10min) == "granted");
         } else {
             const unsigned database = kind_ == kind::user ? database_of_user : 0;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// An exclusive lock: who gets the key, for how long, and who may release it.
+// An exclusive lock: which token gets the key, for how long, and which token may release it.
 
 #include "conformance.hpp"
 
@@ -23,7 +23,7 @@ BOOST_DATA_TEST_CASE(a_lock_is_granted_once_and_released_only_by_its_holder, all
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
-    BOOST_TEST(rig.acquire("k", "ann") == "denied: another");  // not reentrant
+    BOOST_TEST(rig.acquire("k", "ann") == "denied: another");  // Not reentrant.
     BOOST_TEST(rig.extend("k", "bob") == "denied: another");
     BOOST_TEST(rig.release("k", "bob") == refusal(sample, "denied: another"));
     BOOST_TEST(rig.remaining("k") == "denied: another");
@@ -44,7 +44,7 @@ BOOST_DATA_TEST_CASE(an_absent_key_denies_all_but_an_acquire, all_kinds) {
     const auto vote = rig.ask(step::remaining, "k");
     BOOST_TEST(to_text(vote) == "denied: nobody");
     BOOST_TEST(vote.remaining.count() == 0);
-    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // none of them has made it
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // No earlier step has created the key.
 }
 
 BOOST_DATA_TEST_CASE(only_remaining_reports_the_remaining_time, all_kinds) {
@@ -69,7 +69,7 @@ BOOST_DATA_TEST_CASE(the_ttl_is_set_by_acquire_and_only_lengthened_by_extend, al
     BOOST_TEST(rig.extend("k", "ann", 3h) == "granted");
     left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 2h + 50min && left <= 3h));
-    BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // by less than is left
+    BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // Extends by less than the time left.
     left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 2h + 50min && left <= 3h));
     BOOST_TEST(rig.extend("k", "bob", 9h) == "denied: another");
@@ -88,7 +88,7 @@ BOOST_DATA_TEST_CASE(a_key_expires, all_kinds) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
     BOOST_TEST(rig.release("k", "ann") == refusal(sample, "denied: another"));
     BOOST_TEST(rig.release("k", "bob") == "granted");
-    // One that was extended expires too; on a busy machine perhaps before it was.
+    // An extended key expires too. On a busy machine it may expire before the extend.
     BOOST_TEST(rig.acquire("k", "cat", 500ms) == "granted");
     rig.extend("k", "cat", 600ms);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });

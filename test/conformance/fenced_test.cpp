@@ -30,16 +30,16 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
         last = vote.value;
         BOOST_TEST(rig.release("k", "ann") == "granted");
     }
-    // The clock of 2001 to 2242.
+    // The seconds of a clock between the years 2001 and 2242.
     BOOST_TEST((last >> 20U) > 1'000'000'000U);
     BOOST_TEST((last >> 20U) < (1ULL << 33U));
 }
 
-/// By which a lease is handed off: the key stays as it is.
+/// A hand-off uses this step. The key does not change.
 BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
+    constexpr std::uint64_t far = 1ULL << 52U;  // Ahead of the clock.
     BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).value == far);
     BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 1);
     BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 2);
@@ -52,7 +52,7 @@ BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
 BOOST_DATA_TEST_CASE(a_denied_fenced_acquire_does_not_count, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
+    constexpr std::uint64_t far = 1ULL << 52U;  // Ahead of the clock.
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "granted");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "granted");
     for (int i = 0; i != 3; ++i) {
@@ -116,7 +116,7 @@ BOOST_DATA_TEST_CASE(a_restore_raises_the_counter_to_its_fence_without_counting,
         BOOST_TEST(heal(key, far) == far);
         BOOST_TEST(heal(key, 7) == far);
         BOOST_TEST(heal(key, far + 3) == far + 3);
-        BOOST_TEST(heal("fresh " + key, 7) > 7U);  // by the clock
+        BOOST_TEST(heal("fresh " + key, 7) > 7U);  // Starts at the clock.
         BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").value == far + 4);
     }
 }
@@ -128,7 +128,7 @@ BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_k
     BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob", far).value == far);
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "ann", far + 9)) ==
                "denied: another");
-    // Nor is it reentrant: a heal goes to an instance that has said that there is nothing.
+    // A restore is not reentrant. It goes only to an instance that reported a missing key.
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "bob", far + 9)) ==
                "denied: another");
     BOOST_TEST(rig.ask_fence(step::confirm, "k", "bob").value == far + 1);
@@ -137,7 +137,7 @@ BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_k
                "denied: another");
 }
 
-/// What a node of a cluster does that has only one of the two keys.
+/// A node of a cluster that has only one of the two keys uses this step.
 BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
@@ -151,13 +151,13 @@ BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
             return vote.value;
         };
         const std::uint64_t first = count(key, "ann", 7);
-        BOOST_TEST((first >> 20U) > 1'000'000'000U);  // by the clock
+        BOOST_TEST((first >> 20U) > 1'000'000'000U);  // Starts at the clock.
         BOOST_TEST(count(key, "ann", 0) > first);
         BOOST_TEST(count(key, "ann", far) == far);
         BOOST_TEST(count(key, "ann", far - 1) == far);
         BOOST_TEST(count(key, "ann", 0) == far + 1);
         BOOST_TEST(rig.remaining(key) == "denied: nobody");
-        // It is the counter that the key's holders have.
+        // The holders of the key use the same counter.
         BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").value == far + 2);
         BOOST_TEST(count(key, "ann", 0) == far + 3);
         BOOST_TEST(count(key, "bob", far + 5) == far + 5);
@@ -193,7 +193,7 @@ BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(vote.detail->starts_with("FENCE the fence counter"), *vote.detail);
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
-    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // who wants none
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // A lock without fences still works.
 }
 
 BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {

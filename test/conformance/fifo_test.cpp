@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A lock whose order binds: who gets its key, and the queue of its waiters as a server keeps it.
+// A lock with a binding order: which waiter gets the key, and the queue of waiters on the server.
 
 #include "kinds/fifo/fifo.hpp"
 #include "conformance.hpp"
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_SUITE(conformance_of_locks_whose_order_binds)
 
 namespace {
 
-/// A waiter, or the holder that it becomes.
+/// A waiter, which later becomes a holder.
 struct waiter {
     std::uint64_t client;
     std::uint64_t place;
@@ -34,7 +34,7 @@ struct waiter {
     }
 };
 
-/// What the waiters of "k" ask, and what they are told.
+/// Sends the steps of the waiters of "k" and returns the votes.
 struct scene : subject {
     using subject::subject;
 
@@ -55,7 +55,7 @@ struct scene : subject {
         return text;
     }
     std::string attempt(const waiter& who) { return ask({step::acquire, lock}, who); }
-    /// The fence of an attempt; 0 if it was denied.
+    /// Returns the fence of an attempt, or 0 if it was denied.
     std::uint64_t fence_of(const waiter& who) {
         const auto tag = rig.submit(step_of_kind(step::acquire, colock::kinds::fenced_fifo)
                                         .at_place(who.client, who.place, place_ttl),
@@ -75,7 +75,7 @@ struct scene : subject {
     std::string stay(const waiter& only) { return stay(only, only.place); }
     std::string leave(const waiter& who) { return ask({step::leave, lock.queue()}, who); }
 
-    /// That client has died.
+    /// Simulates the death of that client.
     void forget_client(std::uint64_t client) {
         rig.submit(step::release, ticket_of(client), "");
         rig.run_until_voted();
@@ -88,7 +88,7 @@ struct scene : subject {
         return !colock::core::is_absent(rig.vote_on(tag));
     }
 
-    /// Nobody holds the lock, and nobody waits. A client's ticket may be there until its ttl is over.
+    /// Expects no holder and no waiters. The ticket of a client may remain until its ttl ends.
     void expect_no_queue() {
         BOOST_TEST(!has("k"));
         BOOST_TEST(!has(colock::kinds::waiters_key("k")));
@@ -131,7 +131,7 @@ BOOST_DATA_TEST_CASE(a_lock_is_granted_in_the_order_of_the_attempts, all_kinds) 
     BOOST_TEST(s.stay(cid) == "granted 2");
     BOOST_TEST(s.release(ann) == "granted");
     BOOST_TEST(s.attempt(cid) == "denied: another");
-    BOOST_TEST(s.attempt(ann) == "denied: another");  // it is the last now
+    BOOST_TEST(s.attempt(ann) == "denied: another");  // It is the last waiter now.
     BOOST_TEST(s.attempt(bob) == "granted");
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.stay(ann) == "granted 3");
@@ -160,7 +160,7 @@ BOOST_DATA_TEST_CASE(a_try_enters_no_queue, all_kinds) {
     BOOST_TEST(s.try_once(bob) == "denied: another");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.release(ann) == "granted");
-    BOOST_TEST(s.try_once(bob) == "denied: another");  // cid lives
+    BOOST_TEST(s.try_once(bob) == "denied: another");  // The waiter cid is alive.
     BOOST_TEST(s.stay(bob) == "denied: nobody");
     s.forget_client(cid.client);
     BOOST_TEST(s.try_once(bob) == "granted");
@@ -178,14 +178,15 @@ BOOST_DATA_TEST_CASE(dead_clients_are_skipped, all_kinds) {
     BOOST_TEST(s.stay(cid) == "granted 2");
     s.forget_client(bob.client);
     BOOST_TEST(s.stay(cid) == "granted 0");
-    BOOST_TEST(s.stay(bob, 2) == "denied: nobody");  // its places are missing
+    BOOST_TEST(s.stay(bob, 2) == "denied: nobody");  // Some of its places are missing.
     BOOST_TEST(s.release(ann) == "granted");
     BOOST_TEST(s.attempt(cid) == "granted");
     BOOST_TEST(s.release(cid) == "granted");
     s.expect_no_queue();
 }
 
-/// While there was no ticket, any of the places may have been skipped. It is there again with the next that enters.
+/// Any place may have been skipped while its client had no ticket. The next waiter of the client that enters
+/// creates the ticket again.
 BOOST_DATA_TEST_CASE(a_client_without_a_ticket_enters_again, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
@@ -196,12 +197,12 @@ BOOST_DATA_TEST_CASE(a_client_without_a_ticket_enters_again, all_kinds) {
     BOOST_TEST(s.stay(bob) == "granted 0");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     s.forget_client(bob.client);
-    BOOST_TEST(s.attempt(bob) == "denied: another");  // this brings it back, too
+    BOOST_TEST(s.attempt(bob) == "denied: another");  // This also creates the ticket again.
     BOOST_TEST(s.stay(cid) == "granted 2");
 }
 
-/// A waiter that has lost its place enters behind others, though another one of its client is first. The two clients must not wait for
-/// each other then.
+/// A waiter that has lost its place enters again behind other clients. A later waiter of its own client may
+/// be first at that time. The two clients must not wait for each other then.
 BOOST_DATA_TEST_CASE(a_client_whose_later_waiter_is_first_has_its_turn, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
@@ -214,10 +215,10 @@ BOOST_DATA_TEST_CASE(a_client_whose_later_waiter_is_first_has_its_turn, all_kind
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.attempt(bob) == "granted");
     BOOST_TEST(s.stay(cid) == "granted 2");
-    BOOST_TEST(s.stay(bob_too) == "granted 0");  // it keeps its place
+    BOOST_TEST(s.stay(bob_too) == "granted 0");  // It keeps its place.
 }
 
-/// The leave of the first one was lost. The next of its client does not use that place.
+/// The leave of the first waiter was lost. The next waiter of its client does not take over that place.
 BOOST_DATA_TEST_CASE(a_place_that_was_left_behind_is_nobodys, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
@@ -235,7 +236,7 @@ BOOST_DATA_TEST_CASE(a_place_that_was_left_behind_is_nobodys, all_kinds) {
     s.expect_no_queue();
 }
 
-/// Lock objects of one client may have different times between heartbeats.
+/// The locks of one client may have different heartbeat intervals.
 BOOST_DATA_TEST_CASE(no_ticket_ends_earlier_by_another_lock, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
@@ -258,7 +259,7 @@ BOOST_DATA_TEST_CASE(a_waiter_that_leaves_is_in_nobodys_way, all_kinds) {
     BOOST_TEST(s.attempt(bob) == "denied: another");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.leave(bob) == "granted 0");
-    BOOST_TEST(s.leave(bob) == "granted 0");  // once more
+    BOOST_TEST(s.leave(bob) == "granted 0");  // A repeated leave.
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.release(ann) == "granted");
     BOOST_TEST(s.attempt(cid) == "granted");
@@ -266,16 +267,17 @@ BOOST_DATA_TEST_CASE(a_waiter_that_leaves_is_in_nobodys_way, all_kinds) {
     s.expect_no_queue();
 }
 
-/// A lease of the client may go to a waiter that is directly behind another one of the client, or behind nobody.
+/// A client may hand off a lease to a waiter directly behind another of its own waiters. It may also hand it
+/// off to a waiter that is first in the queue.
 BOOST_DATA_TEST_CASE(a_waiter_that_enters_is_told_who_of_its_client_is_before_it, all_kinds) {
     scene s(sample);
     BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.enter(bob_too) == "granted 2");  // nobody: it is told its own number
+    BOOST_TEST(s.enter(bob_too) == "granted 2");  // No waiter is before it: its own number.
     BOOST_TEST(s.enter({bob.client, 3}) == "granted 2");
-    BOOST_TEST(s.enter(cid) == "granted 0");  // another client
+    BOOST_TEST(s.enter(cid) == "granted 0");  // Another client.
     BOOST_TEST(s.enter({bob.client, 4}) == "granted 0");
     BOOST_TEST(s.enter({bob.client, 5}) == "granted 4");
-    BOOST_TEST(s.enter({bob.client, 5}) == "granted 0");  // it was there
+    BOOST_TEST(s.enter({bob.client, 5}) == "granted 0");  // It was in the queue already.
 }
 
 BOOST_DATA_TEST_CASE(a_waiter_that_enters_twice_has_one_place, all_kinds) {
@@ -301,7 +303,7 @@ BOOST_DATA_TEST_CASE(a_lock_that_is_restored_goes_past_all, all_kinds) {
     BOOST_TEST(s.attempt(bob) == "denied: another");
 }
 
-/// The queue ends with the tickets, and they with their clients.
+/// The queue ends with the tickets, and the tickets end with their clients.
 BOOST_TEST_DECORATOR(*label("fault-57"))
 BOOST_DATA_TEST_CASE(places_end_with_their_ttl, all_kinds) {
     scene s(sample);

@@ -26,7 +26,8 @@ BOOST_DATA_TEST_CASE(instances_at_one_address_share_their_keys, all_kinds) {
         BOOST_TEST(other.acquire("k", "bob") == "denied: another");
         BOOST_TEST(other.acquire("l", "bob") == "granted");
     }
-    BOOST_TEST(rig.acquire("l", "ann") == "denied: another");  // outlives who took it
+    // The key outlives the instance that acquired it.
+    BOOST_TEST(rig.acquire("l", "ann") == "denied: another");
     BOOST_TEST(rig.release("l", "bob") == "granted");
 }
 
@@ -36,7 +37,7 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.subject().ready());
     const auto changes = rig.state_changes();
-    rig.submit(step::release, "k", "ann");  // submitted, not sent
+    rig.submit(step::release, "k", "ann");  // Submitted but not sent.
     rig.submit(step::acquire, "l", "ann");
     rig.subject().stop();
     BOOST_TEST(!rig.subject().ready());
@@ -59,7 +60,7 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
     BOOST_TEST(other.remaining("l") == "denied: nobody");
 }
 
-// Granted or lost, as it comes; but one vote each, which the rig checks.
+// Each command is granted or lost, depending on timing. Each gets exactly one vote, which the rig checks.
 BOOST_DATA_TEST_CASE(every_command_in_flight_at_stop_gets_one_vote, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A lock with several names: it has all of them or none, beside the locks that have one of them.
+// A lock with several names holds all of them or none. It coexists with locks on one of these names.
 
 #include "kinds/multi/multi.hpp"
 #include "conformance.hpp"
@@ -28,7 +28,7 @@ using colock::core::step;
 
 namespace {
 
-/// A step of a lock with these names.
+/// A lock with these names.
 struct names {
     std::string first;
     std::vector<std::string> more{};
@@ -59,7 +59,7 @@ std::string heal(subject& s, const names& lock, const std::string& token) {
     return ask(s, lock, lock.of(step::acquire).healing(), token);
 }
 
-/// A server's own command does not say which name is taken.
+/// A native command does not report which name is taken.
 bool is_denied(const std::string& answer, const std::string& name) {
     return answer == "denied: another" ||
            answer == "denied: another, the name '" + name + "' has another holder";
@@ -81,13 +81,13 @@ BOOST_DATA_TEST_CASE(all_names_are_taken_or_none, all_kinds) {
         BOOST_TEST(s.rig.acquire(name, "bob") == "denied: another");
     }
     BOOST_TEST(is_denied(ask(s, bcd, step::acquire, "bob"), "b"));
-    BOOST_TEST(s.rig.acquire("d", "cid") == "granted");  // it was not taken
+    BOOST_TEST(s.rig.acquire("d", "cid") == "granted");  // It was not acquired.
     BOOST_TEST(ask(s, abc, step::extend, "ann") == "granted");
     BOOST_TEST(ask(s, abc, step::release, "ann") == "granted");
     BOOST_TEST(is_denied(ask(s, bcd, step::acquire, "bob"), "d"));
     BOOST_TEST(s.rig.acquire("b", "ann") == "granted");
     BOOST_TEST(s.rig.acquire("c", "ann") == "granted");
-    BOOST_TEST(is_denied(ask(s, abc, step::acquire, "ann"), "b"));  // not reentrant
+    BOOST_TEST(is_denied(ask(s, abc, step::acquire, "ann"), "b"));  // Not reentrant.
     BOOST_TEST(s.rig.acquire("a", "bob") == "granted");
 }
 
@@ -106,7 +106,7 @@ BOOST_DATA_TEST_CASE(only_the_holder_of_all_names_is_confirmed, all_kinds) {
     BOOST_TEST(ask(s, abc, step::extend, "ann") ==
                "denied: another, the name 'b' has another holder");
     BOOST_TEST(ask(s, abc, step::release, "ann") == "denied: another");
-    BOOST_TEST(s.rig.acquire("a", "cid") == "granted");  // its own names were released
+    BOOST_TEST(s.rig.acquire("a", "cid") == "granted");  // Its own names were released.
     BOOST_TEST(s.rig.acquire("c", "cid") == "granted");
     BOOST_TEST(s.rig.extend("b", "bob") == "granted");
 }
@@ -122,7 +122,7 @@ BOOST_DATA_TEST_CASE(a_lost_name_is_put_back_unless_it_is_taken, all_kinds) {
     BOOST_TEST(s.rig.release("c", "ann") == "granted");
     BOOST_TEST(s.rig.acquire("c", "bob") == "granted");
     BOOST_TEST(heal(s, abc, "ann") == "denied: another, the name 'c' has another holder");
-    BOOST_TEST(s.rig.acquire("b", "cid") == "granted");  // it was not put back
+    BOOST_TEST(s.rig.acquire("b", "cid") == "granted");  // It was not restored.
 }
 
 BOOST_DATA_TEST_CASE(no_name_lives_for_less_than_was_granted, all_kinds) {
@@ -180,7 +180,7 @@ BOOST_DATA_TEST_CASE(locks_of_other_kinds_exclude_it, all_kinds) {
     BOOST_TEST(s.rig.acquire("c", "cid") == "granted");
 }
 
-/// Many releases go as one.
+/// Many releases travel in one call.
 BOOST_DATA_TEST_CASE(releases_of_several_locks_go_together, all_kinds) {
     subject s(sample);
     const names ab{"a", {"b"}};
@@ -222,7 +222,7 @@ BOOST_DATA_TEST_CASE(sixty_four_names_are_one_lock, all_kinds) {
     BOOST_TEST(s.rig.acquire("name 63", "bob") == "granted");
 }
 
-/// Whatever is asked of locks with overlapping names, memory says what a server says.
+/// Memory and servers give equal votes for any steps of locks with overlapping names.
 BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_several_names,
                      boost::unit_test::data::make({kind::tcp, kind::user})) {
     const std::vector<names> locks{

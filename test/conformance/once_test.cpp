@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Names that are run once: who has the name, who may give it a record, and what locks on the name are told.
+// Names that run once: which token gets the name, which may record a result, and what locks on the name see.
 
 #include "kinds/once/once.hpp"
 #include "conformance.hpp"
@@ -45,7 +45,7 @@ inline step_of_kind of_once(step s) {
 const std::string ann = token_of("a");
 const std::string bob = token_of("b");
 
-/// What is done with the name "k".
+/// The steps on the name "k".
 struct one_name {
     explicit one_name(kind k) : of(k) {}
 
@@ -145,14 +145,14 @@ BOOST_DATA_TEST_CASE(a_result_has_any_bytes, all_kinds) {
         BOOST_TEST(n.text(records(result, bytes), ann, 100ms) == "granted");
         const std::string record = colock::kinds::make_record({bytes, result});
         const vote told = n.ask(sees);
-        if (told.key == key_state::completed) {  // unless this machine stood still
+        if (told.key == key_state::completed) {  // True unless this machine stalled.
             BOOST_TEST((*told.detail == record));
         }
         n.of.rig.run_until([&] { return n.text(sees) == "denied: nobody"; });
     }
 }
 
-/// While it runs, the name is a mutex. Its holder may have a label.
+/// While a body runs, its name acts as a mutex. The holder may have a label.
 BOOST_DATA_TEST_CASE(a_mutex_excludes_and_is_excluded, all_kinds) {
     one_name n(sample);
     auto& rig = n.of.rig;
@@ -207,7 +207,7 @@ BOOST_DATA_TEST_CASE(a_value_that_colock_did_not_write_is_no_name, all_kinds) {
     }
 }
 
-/// Whatever is done, memory says what a server says.
+/// Memory and servers give equal votes for any steps.
 BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same,
                      boost::unit_test::data::make({kind::tcp, kind::user})) {
     for (unsigned seed = 0; seed != 10; ++seed) {

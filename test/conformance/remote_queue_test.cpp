@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The remote queue of a key, as a server keeps it. How clients use it is tested in test/integration/remote_queue_test.cpp.
+// The remote queue of a key on the server. test/integration/remote_queue_test.cpp tests how clients use it.
 
 #include "conformance.hpp"
 
@@ -17,12 +17,12 @@ BOOST_AUTO_TEST_SUITE(remote_queue)
 
 namespace {
 
-/// Joins the remote queue of "k" with that number, or leaves it.
+/// Sends a join or leave with that number to the remote queue of "k".
 colock::core::vote ask_queue(instance_rig& rig, step v, std::uint64_t number) {
     return rig.ask_fence(v, "k", "", number);
 }
 
-/// A key that colock has not written, at a name of its own.
+/// A foreign key that colock did not write, under a name that colock uses.
 struct foreign_key {
     std::vector<std::string> writing;
     std::vector<std::string> reading;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(joining_a_remote_queue_returns_the_previous_waiter) {
     BOOST_TEST(ask_queue(rig, step::join, 12).value == 11U);
     BOOST_TEST(ask_queue(rig, step::join, 13).value == 12U);
     BOOST_TEST(ask_queue(rig, step::join, 12).value == 11U);
-    server.command({"DEL", "{k}:colock:ticket:12"});  // it has died
+    server.command({"DEL", "{k}:colock:ticket:12"});  // Its client has died.
     BOOST_TEST(ask_queue(rig, step::join, 13).value == 11U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:11\nticket:13");

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The permits of a semaphore: which slots a token gets, for how long, and what other locks on the name are told.
+// The permits of a semaphore: which slots a token gets, for how long, and what other locks on the name see.
 
 #include "kinds/semaphore/semaphore.hpp"
 #include "conformance.hpp"
@@ -29,17 +29,17 @@ using colock::core::step;
 
 BOOST_AUTO_TEST_SUITE(conformance_of_semaphores)
 
-/// A token whose preferred slot is that remainder.
+/// Returns the token of a permit. The digits choose the preferred slot.
 inline std::string permit_of(std::uint32_t limit, std::uint32_t count, const std::string& digits) {
     return "permit:" + std::to_string(limit) + "*" + std::to_string(count) + ":" + token_of(digits);
 }
 
-/// Eight digits that prefer that slot, and a few to tell tokens apart.
+/// Returns eight digits that prefer that slot, followed by a suffix that distinguishes tokens.
 inline std::string prefers(unsigned slot, const std::string& who) {
     return "0000000" + std::to_string(slot) + who;
 }
 
-/// The steps of a semaphore.
+/// The steps of a semaphore with that limit.
 struct steps {
     std::uint32_t limit;
     std::uint32_t count = 1;
@@ -48,7 +48,7 @@ struct steps {
         return colock::kinds::semaphore(limit, count);
     }
     [[nodiscard]] step_of_kind of(step what) const { return {what, kind()}; }
-    /// An attempt after a denial.
+    /// Returns the step of an attempt after a denial.
     [[nodiscard]] step_of_kind joins() const { return {step::acquire, kind(), true}; }
     [[nodiscard]] std::string token(unsigned slot, const std::string& who) const {
         return permit_of(limit, count, prefers(slot, who));
@@ -57,7 +57,7 @@ struct steps {
 
 namespace {
 
-/// What an instance says, with the number of a grant.
+/// Returns the vote of an instance as text, with the number of a grant.
 std::string ask(subject& s, const step_of_kind& what, const std::string& token,
                 std::uint64_t value = 0, milliseconds ttl = 10min) {
     const auto tag = s.rig.submit(what, "k", token, ttl, colock::core::never,
@@ -81,14 +81,14 @@ BOOST_DATA_TEST_CASE(a_semaphore_grants_as_many_permits_as_it_has, all_kinds) {
     BOOST_TEST(ask(s, three.joins(), three.token(0, "b")) == "granted 2");
     BOOST_TEST(ask(s, three.joins(), three.token(2, "c")) == "granted 1");
     BOOST_TEST(ask(s, three.joins(), three.token(1, "d")) == "denied: another");
-    BOOST_TEST(ask(s, three.joins(), three.token(0, "b")) == "granted 2");  // again
+    BOOST_TEST(ask(s, three.joins(), three.token(0, "b")) == "granted 2");  // A repeated acquire.
     BOOST_TEST(ask(s, three.of(step::release), three.token(0, "a")) == "granted");
     BOOST_TEST(ask(s, three.of(step::release), three.token(0, "a")) == "denied: nobody");
     BOOST_TEST(ask(s, three.joins(), three.token(1, "d")) == "granted 3");
     for (const std::string& one : {three.token(0, "b"), three.token(2, "c"), three.token(1, "d")}) {
         BOOST_TEST(ask(s, three.of(step::release), one) == "granted");
     }
-    BOOST_TEST(s.rig.acquire("k", "ann") == "granted");  // nothing is left
+    BOOST_TEST(s.rig.acquire("k", "ann") == "granted");  // No permit remains.
 }
 
 BOOST_DATA_TEST_CASE(a_permit_is_extended_only_with_its_number, all_kinds) {
@@ -104,7 +104,7 @@ BOOST_DATA_TEST_CASE(a_permit_is_extended_only_with_its_number, all_kinds) {
     BOOST_TEST(ask(s, five.of(step::extend), five.token(1, "a"), 1) == "granted");
 }
 
-/// Another round asks for a larger number. A token moves on, and never back.
+/// A later round asks for a larger number. A token moves only to larger numbers.
 BOOST_DATA_TEST_CASE(a_permit_moves_to_a_larger_number, all_kinds) {
     subject s(sample);
     const steps four{4};
@@ -114,18 +114,19 @@ BOOST_DATA_TEST_CASE(a_permit_moves_to_a_larger_number, all_kinds) {
     BOOST_TEST(ask(s, four.joins(), four.token(0, "b")) == "granted 1");
     BOOST_TEST(ask(s, four.joins(), four.token(0, "b"), 2) == "granted 3");
     BOOST_TEST(ask(s, four.joins(), four.token(0, "b"), 4) == "granted 4");
-    BOOST_TEST(ask(s, four.joins(), four.token(3, "c"), 4) == "granted 4");  // slot 2
+    BOOST_TEST(ask(s, four.joins(), four.token(3, "c"), 4) == "granted 4");  // Takes slot 2.
     BOOST_TEST(ask(s, four.joins(), four.token(3, "c"), 5) == "denied: another");
     BOOST_TEST(ask(s, four.of(step::release), four.token(3, "c")) == "denied: nobody");
 }
 
-/// A lease corrects an instance with another number: exactly the agreed one, or none.
+/// A lease restores its permit on an instance with another number. The instance grants exactly the agreed
+/// number, or denies.
 BOOST_DATA_TEST_CASE(a_restored_permit_has_its_number_or_none, all_kinds) {
     subject s(sample);
     const steps four{4};
     const step_of_kind holds = four.of(step::acquire).healing();
     BOOST_TEST(ask(s, holds, four.token(0, "a"), 3) == "granted 3");
-    BOOST_TEST(ask(s, holds, four.token(1, "b"), 2) == "denied: another");  // slot 2, too
+    BOOST_TEST(ask(s, holds, four.token(1, "b"), 2) == "denied: another");  // Also slot 2.
     BOOST_TEST(ask(s, four.joins(), four.token(1, "b")) == "granted 1");
     BOOST_TEST(ask(s, holds, four.token(1, "b"), 2) == "denied: another");
     BOOST_TEST(ask(s, four.of(step::extend), four.token(1, "b"), 1) == "denied: nobody");
@@ -156,7 +157,7 @@ BOOST_DATA_TEST_CASE(several_permits_are_taken_all_or_none, all_kinds) {
     BOOST_TEST(ask(s, two.joins().with_values("1 2 "), two.token(1, "f"), 1) == "granted 2 5 ");
 }
 
-/// Fault 50: a permit of a holder that died is free after its own ttl, whatever others do.
+/// Fault 50: the permit of a dead holder becomes free when its own ttl ends, whatever other holders do.
 BOOST_TEST_DECORATOR(*label("fault-50"))
 BOOST_DATA_TEST_CASE(a_permit_expires_although_others_are_renewed, all_kinds) {
     subject s(sample);
@@ -191,7 +192,7 @@ BOOST_DATA_TEST_CASE(vacancy_tells_when_enough_permits_are_free, all_kinds) {
     BOOST_TEST(left(two) == 10);
 }
 
-/// Fault 51: no two limits at the same time.
+/// Fault 51: two limits are never in use at the same time.
 BOOST_TEST_DECORATOR(*label("fault-51"))
 BOOST_DATA_TEST_CASE(another_limit_is_refused_while_a_permit_is_out, all_kinds) {
     subject s(sample);
@@ -256,7 +257,7 @@ BOOST_DATA_TEST_CASE(locks_of_other_kinds_are_named, all_kinds) {
     }
 }
 
-/// Whatever is asked of semaphores, and of a mutex beside them, memory says what a server says.
+/// Memory and servers give equal votes for any steps of semaphores and of a mutex on the same name.
 BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_permits,
                      boost::unit_test::data::make({kind::tcp, kind::user})) {
     const std::vector<steps> all{{1}, {2}, {5}, {5, 2}, {5, 3}, {64}};
@@ -267,7 +268,7 @@ BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_permits,
             subject server(sample);
             subject memory(kind::memory);
             const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
-            // Mostly of one limit, or the others would only be refused.
+            // Most steps use one limit, because the server refuses any other limit.
             const std::uint32_t limit = std::array<std::uint32_t, 4>{1, 2, 5, 64}.at(seed % 4);
             for (int i = 0; i != 300; ++i) {
                 steps of = all[random() % all.size()];

@@ -27,16 +27,16 @@ BOOST_AUTO_TEST_SUITE(conformance_of_shared)
 
 namespace {
 
-/// What a reader asks.
+/// Returns the vote on a step as text.
 std::string ask(subject& s, const step_of_kind& what, const std::string& token,
                 milliseconds ttl = 10min) {
     return to_text(s.rig.ask(what, "k", token, ttl));
 }
 
-/// A reader's ttl that is long enough for a test to look at, and over soon.
+/// A reader's ttl that a test can observe and that expires soon.
 constexpr milliseconds short_life = 150ms;
 
-/// How long the key lives.
+/// Returns the remaining ttl of the key.
 milliseconds life_of_key(subject& s) {
     return s.rig.ask(step::remaining, "k").remaining;
 }
@@ -46,7 +46,8 @@ milliseconds life_of_key(subject& s) {
 BOOST_DATA_TEST_CASE(readers_share_the_lock_and_keep_writers_out, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
-    BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");  // the first attempt only looks
+    // The first attempt does not join other readers.
+    BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
     BOOST_TEST(ask(s, joins, cid_reads) == "granted");
     BOOST_TEST(ask(s, step::acquire, "da") == "denied: another");
@@ -63,13 +64,13 @@ BOOST_DATA_TEST_CASE(readers_share_the_lock_and_keep_writers_out, all_kinds) {
     BOOST_TEST(ask(s, step::acquire, "ee") == "denied: another");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "denied: another");
     BOOST_TEST(ask(s, step::release, "da") == "granted");
-    BOOST_TEST(ask(s, step::acquire, "ee") == "granted");  // as any exclusive lock
+    BOOST_TEST(ask(s, step::acquire, "ee") == "granted");  // Like any exclusive lock.
     BOOST_TEST(ask(s, joins, ann_reads) == "denied: another");
 }
 
 BOOST_DATA_TEST_CASE(repeated_acquires_of_a_share_need_one_release, all_kinds) {
     subject s(sample);
-    for (int i = 0; i != 3; ++i) {  // a reply that was lost, say
+    for (int i = 0; i != 3; ++i) {  // A retry after a lost reply, for example.
         BOOST_TEST(ask(s, joins, ann_reads) == "granted");
     }
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
@@ -81,13 +82,13 @@ BOOST_DATA_TEST_CASE(repeated_acquires_of_a_share_need_one_release, all_kinds) {
     BOOST_TEST(ask(s, step::acquire, "da") == "granted");
 }
 
-/// Fault 37: one's renewal does not keep another alive.
+/// Fault 37: the renewal of one share does not keep another alive.
 BOOST_TEST_DECORATOR(*label("fault-37"))
 BOOST_DATA_TEST_CASE(a_share_expires_although_another_is_renewed, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads, short_life) == "granted");
-    s.rig.run_until([&] {  // bob dies, whatever ann does
+    s.rig.run_until([&] {  // The share of bob expires although ann renews.
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 10min) == "granted");
         return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody";
     });
@@ -96,7 +97,7 @@ BOOST_DATA_TEST_CASE(a_share_expires_although_another_is_renewed, all_kinds) {
     BOOST_TEST(ask(s, step::acquire, "da") == "granted");
 }
 
-/// Fault 38: a short share shortens no other, and the key lives as long as the last.
+/// Fault 38: a short share shortens no other share, and the key lives as long as the longest one.
 BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(a_short_share_does_not_shorten_a_long_one, all_kinds) {
     subject s(sample);
@@ -108,7 +109,7 @@ BOOST_DATA_TEST_CASE(a_short_share_does_not_shorten_a_long_one, all_kinds) {
     s.rig.run_until([&] { return ask(s, step::acquire, "da") == "granted"; });
 }
 
-/// Fault 38: nor does an extend for less time.
+/// Fault 38: an extend with a short ttl shortens no share.
 BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
     subject s(sample);
@@ -124,7 +125,7 @@ BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
     BOOST_TEST(life_of_key(s) <= 5min);
 }
 
-/// Fault 38: nor does an acquire that is executed once more, as what was sent first may be executed last.
+/// Fault 38: a repeated acquire shortens no share. The first copy of a command may be executed last.
 BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(a_repeated_acquire_does_not_shorten_a_share, all_kinds) {
     subject s(sample);
@@ -149,15 +150,14 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_keeps_new_readers_out, all_kinds) {
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: announced");
         BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
         BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
-        BOOST_TEST(ask(s, step::acquire, "ee") ==
-                   "denied: another");  // for as long as the mark lives
+        BOOST_TEST(ask(s, step::acquire, "ee") == "denied: another");  // Until the mark expires.
         BOOST_TEST(life_of_key(s) <= colock::kinds::writer_mark_ttl);
         BOOST_TEST(ask(s, claims, "da") == "granted");
         BOOST_TEST(ask(s, step::release, "da") == "granted");
     }
 }
 
-/// Fault 43: a writer that asks right after the readers have left does not wait for its own mark to end.
+/// Fault 43: after the readers have left, a writer is not blocked by its own mark.
 BOOST_TEST_DECORATOR(*label("fault-43"))
 BOOST_DATA_TEST_CASE(a_writer_mark_does_not_block_writers, all_kinds) {
     using namespace colock::kinds;
@@ -180,18 +180,18 @@ BOOST_DATA_TEST_CASE(a_writer_mark_does_not_block_writers, all_kinds) {
     for (const auto* kind : {&writer, &fenced_writer}) {
         BOOST_TEST(to_text(way_of(*kind)) == "denied: nobody");
     }
-    for (const auto* kind : {&exclusive, &shared}) {  // the mark keeps these out
+    for (const auto* kind : {&exclusive, &shared}) {  // The mark keeps these out.
         BOOST_TEST(to_text(way_of(*kind)) == "denied: another");
     }
     BOOST_TEST(ask(s, claims, "da", 7min) == "granted");
     expect_left(6min, 7min);
     BOOST_TEST(ask(s, step::release, "da") == "granted");
 
-    // A reader that expires before the mark does, and one of several that expires last.
+    // Covers a reader that expires before the mark, and a reader of several that expires last.
     s.rig.run_until([&] {
         ask(s, looks, ann_reads, 30ms);
         const bool denied = ask(s, claims, "da") == "denied: another";
-        ask(s, step::release, "da");  // it came too late, if it was granted
+        ask(s, step::release, "da");  // The attempt came too late if it was granted.
         return denied;
     });
     s.rig.run_until([&] { return to_text(way_of(writer)) == "denied: nobody"; });
@@ -201,7 +201,7 @@ BOOST_DATA_TEST_CASE(a_writer_mark_does_not_block_writers, all_kinds) {
     expect_left(8min, 9min);
 }
 
-/// Fault 42: a writer that has given up keeps readers out no longer than its mark lives.
+/// Fault 42: the mark of a writer that has given up keeps readers out only until it expires.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(an_abandoned_writer_mark_expires, all_kinds) {
     subject s(sample);
@@ -214,7 +214,7 @@ BOOST_DATA_TEST_CASE(an_abandoned_writer_mark_expires, all_kinds) {
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");
 }
 
-/// Fault 42: a writer that waits no more takes its mark back, and nothing else.
+/// Fault 42: a writer that stops waiting removes its own mark and nothing else.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     subject s(sample);
@@ -226,7 +226,7 @@ BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // no writer waits
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // No writer waits.
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
@@ -238,7 +238,7 @@ BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, step::extend, "ee") == "granted");
 }
 
-/// Fault 42: it takes back its own, and the others keep readers out.
+/// Fault 42: a writer removes only its own mark. The marks of other writers still keep readers out.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(each_writer_has_its_own_writer_mark, all_kinds) {
     subject s(sample);
@@ -253,40 +253,40 @@ BOOST_DATA_TEST_CASE(each_writer_has_its_own_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, unmarks, "ee") == "granted");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
 
-    // When the readers have left, the key lives as long as the last mark.
+    // After the readers have left, the key lives as long as the last mark.
     BOOST_TEST(ask(s, claims, "ee") == "denied: another");
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
     BOOST_TEST(life_of_key(s) > 100ms);
-    BOOST_TEST(ask(s, claims, "ff") == "granted");  // the marks are in no writer's way
+    BOOST_TEST(ask(s, claims, "ff") == "granted");  // Marks do not block writers.
 }
 
-/// Fault 42: the mark of a writer that stops waiting does not keep readers out.
+/// Fault 42: a writer that does not wait leaves no mark that keeps readers out.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(a_writer_that_does_not_wait_leaves_no_mark, all_kinds) {
     subject s(sample);
     for (const step_of_kind& first : {looks, joins}) {
         BOOST_TEST(ask(s, first, ann_reads) == "granted");
         BOOST_TEST(ask(s, claims.without_waiting(), "da") == "denied: another");
-        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // no writer waits
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // No writer waits.
         BOOST_TEST(ask(s, joins, bob_reads) == "granted");
         BOOST_TEST(ask(s, claims.without_waiting(), "da") == "denied: another");
         BOOST_TEST(ask(s, joins, cid_reads) == "granted");
 
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
         BOOST_TEST(ask(s, claims.without_waiting(), "ee") == "denied: another");
-        BOOST_TEST(ask(s, joins, reader_of("ff")) == "denied: announced");  // "da" still waits
+        BOOST_TEST(ask(s, joins, reader_of("ff")) == "denied: announced");  // Writer "da" waits.
         for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
             BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
         }
         BOOST_TEST(life_of_key(s) > 100ms);
-        BOOST_TEST(ask(s, claims.without_waiting(), "da") == "granted");  // a mark stops no writer
+        BOOST_TEST(ask(s, claims.without_waiting(), "da") == "granted");  // Marks block no writer.
         BOOST_TEST(ask(s, step::release, "da") == "granted");
     }
 }
 
-/// Fault 40: write to read in one step.
+/// Fault 40: a writer becomes a reader in one step.
 BOOST_TEST_DECORATOR(*label("fault-40"))
 BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
     subject s(sample);
@@ -302,7 +302,7 @@ BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
     BOOST_TEST(ask(s, joins, ann_reads) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-    // Where the step has not come, the release of the reader releases what the writer has.
+    // If the downgrade has not arrived, the release of the reader also releases the lock of the writer.
     BOOST_TEST(ask(s, writes, writer) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
     BOOST_TEST(ask(s, of_reader(step::extend), reader_of("da")) == "denied: nobody");
@@ -312,7 +312,7 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     subject s(sample);
     const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
-    // The counter is ahead of the clock, so that no second passes for it.
+    // The counter is ahead of the clock, so that the passing seconds do not change it.
     constexpr std::uint64_t far = 1ULL << 52U;
     const auto first = s.rig.ask_fence(reads_fenced, "k", ann_reads, far);
     BOOST_TEST(to_text(first) == "granted");
@@ -324,7 +324,7 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     BOOST_TEST(written.value > first.value);
     ask(s, step::release, "da");
     BOOST_TEST(s.rig.ask(reads_fenced, "k", ann_reads).value == written.value);
-    // Of a quorum whose instances do not agree, the largest is written back.
+    // If the instances of a quorum disagree, the largest fence is written back to them.
     const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
     BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, written.value + 5)) ==
                "denied: another");
@@ -333,7 +333,7 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).value == written.value + 5);
 }
 
-/// Fault 86: a server that came back with older data has a counter that is behind the last writer's.
+/// Fault 86: a server that returns with older data has a counter behind the fence of the last writer.
 BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("fault-86")) {
     subject s(kind::tcp);
     const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
@@ -347,25 +347,25 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("
     const auto forget_last_writer = [&] {
         shared_server().command({"SET", counter, std::to_string(older)});
     };
-    // Such a server is back a second later at the earliest: before that, the clock says nothing.
-    // Another reader is there, whose lock is not fenced.
+    // Such a server returns a second later at the earliest. Before that, the clock cannot correct the
+    // counter. Another reader, whose lock has no fences, is present.
     BOOST_TEST(ask(s, looks, bob_reads) == "granted");
     s.rig.run_until([&] {
         forget_last_writer();
         return s.rig.ask(reads_fenced, "k", ann_reads).value > last;
     });
     forget_last_writer();
-    BOOST_TEST(s.rig.ask_fence(counts, "k", ann_reads).value > last);  // while the slot moves
+    BOOST_TEST(s.rig.ask_fence(counts, "k", ann_reads).value > last);  // While the slot migrates.
 }
 
-/// A share that is put back was not denied before, and joins the other readers nevertheless.
+/// A restored share was not denied before, but it still joins the other readers.
 BOOST_DATA_TEST_CASE(a_restored_share_joins_readers_but_overtakes_no_writer, all_kinds) {
     subject s(sample);
     for (const auto* kind : {&colock::kinds::shared, &colock::kinds::fenced_shared}) {
         const step_of_kind heals = step_of_kind(step::acquire, *kind).healing();
         BOOST_TEST(ask(s, looks, ann_reads) == "granted");
         BOOST_TEST(ask(s, heals, bob_reads) == "granted");
-        BOOST_TEST(ask(s, heals, ann_reads, 1ms) == "granted");  // which shortens nothing
+        BOOST_TEST(ask(s, heals, ann_reads, 1ms) == "granted");  // This shortens nothing.
         BOOST_TEST(life_of_key(s) > 9min);
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
         BOOST_TEST(ask(s, heals, cid_reads) == "denied: announced");
@@ -377,7 +377,7 @@ BOOST_DATA_TEST_CASE(a_restored_share_joins_readers_but_overtakes_no_writer, all
     }
 }
 
-/// Its share is in the key for as long as that has other readers and nobody looks.
+/// The expired share stays in the key while other readers hold it and no command cleans up.
 BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_kinds) {
     subject s(sample);
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
@@ -391,12 +391,14 @@ BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_
     BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).value == far);
 }
 
-/// Fault 21: the mark would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)
+/// Fault 21: the mark would keep readers out for the time by which the server clock was set back. A unit test
+/// covers memory instances.
 BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("fault-21")) {
     subject s(kind::tcp);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
-    // The mark would live for an hour. (A set's clock shows the end of its longest member less the key's PTTL.)
+    // Leaves a mark that would live for an hour. The clock of the sorted set is the end of its longest member
+    // minus the PTTL of the key.
     const auto leave_old_mark = [] {
         const redis_server& server = shared_server();
         const std::string last = server.command({"ZRANGE", "k", "-1", "-1", "WITHSCORES"}).value();
@@ -408,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("
     };
     for (const bool waits : {true, false}) {
         leave_old_mark();
-        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // no writer waits
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // No writer waits.
         BOOST_TEST(ask(s, joins, cid_reads) == "granted");
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
         leave_old_mark();
@@ -417,7 +419,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("
         s.rig.run_until([&] { return ask(s, joins, cid_reads) == "granted"; });
         const auto lived = std::chrono::steady_clock::now() - begun;
         const milliseconds own = waits ? colock::kinds::writer_mark_ttl : 0ms;
-        BOOST_TEST((lived > own - 50ms));  // by another clock
+        BOOST_TEST((lived > own - 50ms));  // Measured by another clock.
         BOOST_TEST((lived < 2 * colock::kinds::writer_mark_ttl));
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
     }
@@ -427,7 +429,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("
     BOOST_TEST((life_of_key(s) <= colock::kinds::writer_mark_ttl));
 }
 
-/// Clients that have asked for the key would be told of a change. (In memory: see the unit test.)
+/// A change would notify the clients that track the key. A unit test covers memory instances.
 BOOST_AUTO_TEST_CASE(a_writer_that_does_not_wait_changes_no_key) {
     subject s(kind::tcp);
     const auto changes = [] {
@@ -436,7 +438,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_does_not_wait_changes_no_key) {
         return std::stol(info.substr(info.find(field) + field.size()));
     };
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
-    for (const std::string writer : {"da", "db"}) {  // the first comes while there is no mark
+    for (const std::string writer : {"da", "db"}) {  // The first attempt finds no mark.
         const long before = changes();
         BOOST_TEST(ask(s, claims.without_waiting(), "ee") == "denied: another");
         BOOST_TEST(changes() == before, writer);
@@ -445,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_does_not_wait_changes_no_key) {
     }
 }
 
-/// Fault 85: a token of another library may begin as a reader's.
+/// Fault 85: the token of another library may begin like the token of a reader.
 BOOST_AUTO_TEST_CASE(a_foreign_token_with_a_reader_prefix_counts_as_exclusive, *label("fault-85")) {
     subject s(kind::tcp);
     for (const std::string& token :
@@ -461,7 +463,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_token_with_a_reader_prefix_counts_as_exclusive, *
     }
 }
 
-/// Fault 34: what is not ours is left alone, even if it is of the same type.
+/// Fault 34: a foreign key is left alone, even if it has the same type.
 BOOST_AUTO_TEST_CASE(a_foreign_sorted_set_is_left_alone, *label("fault-34")) {
     subject s(kind::tcp);
     for (const strings& members :

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Records: what a read and a write say, what they remember, and what locks on the name are told.
+// Records: the votes on reads and writes, the remembered writes, and what locks on the name see.
 
 #include "kinds/versioned/versioned.hpp"
 #include "conformance.hpp"
@@ -39,7 +39,7 @@ inline step_of_kind puts_value(const std::string& value) {
     return erases.with_values(value);
 }
 
-/// What is done with the record "k". Versions are named by the order in which they were made: v1, v2, and so on.
+/// The steps on the record "k". Versions are named in the order of their creation: v1, v2, and so on.
 class one_record {
 public:
     explicit one_record(kind k) : subject_(k) {}
@@ -53,7 +53,7 @@ public:
     }
 
     std::string read() { return text_of(ask(reads)); }
-    /// From the version with that number.
+    /// Writes, expecting the version with that number.
     std::string write(const std::string& id, std::size_t from, const std::string& value,
                       milliseconds ttl = 0ms) {
         return text_of(ask(puts_value(value), id, version(from), ttl));
@@ -72,7 +72,7 @@ public:
         }
         auto found = std::ranges::find(versions_, v.value);
         if (found == versions_.end()) {
-            BOOST_TEST(v.value > versions_.back());  // they never go back
+            BOOST_TEST(v.value > versions_.back());  // Versions never go back.
             found = versions_.insert(versions_.end(), v.value);
         }
         const std::string name = "v" + std::to_string(found - versions_.begin());
@@ -103,7 +103,7 @@ BOOST_DATA_TEST_CASE(a_write_needs_the_version_of_the_record, all_kinds) {
     BOOST_TEST(r.read() == "v4 four");
 }
 
-/// Fault 62: whatever was there is over for good.
+/// Fault 62: a version that existed before the erase never returns.
 BOOST_TEST_DECORATOR(*label("fault-62"))
 BOOST_DATA_TEST_CASE(versions_go_on_after_an_erase, all_kinds) {
     one_record r(sample);
@@ -114,7 +114,7 @@ BOOST_DATA_TEST_CASE(versions_go_on_after_an_erase, all_kinds) {
     BOOST_TEST(r.erase("a5", 1) == "refused by v3 two");
 }
 
-/// Fault 62.
+/// Fault 62: the expiry of a value creates a new version.
 BOOST_TEST_DECORATOR(*label("fault-62"))
 BOOST_DATA_TEST_CASE(the_end_of_a_value_is_a_change, all_kinds) {
     one_record r(sample);
@@ -124,12 +124,12 @@ BOOST_DATA_TEST_CASE(the_end_of_a_value_is_a_change, all_kinds) {
     BOOST_TEST(state == "v2");
     BOOST_TEST(r.write("a2", 1, "late") == "refused by v2");
     BOOST_TEST(r.write("a3", 0, "late") == "refused by v2");
-    BOOST_TEST(r.write("a1", 0, "one", 40ms) == "v1");  // which was carried out
+    BOOST_TEST(r.write("a1", 0, "one", 40ms) == "v1");  // This write was carried out.
     BOOST_TEST(r.write("a4", 2, "two") == "v3");
     BOOST_TEST(r.read() == "v3 two");
 }
 
-/// Fault 61: by the write's own id.
+/// Fault 61: the record recognizes a repeated write by its id.
 BOOST_TEST_DECORATOR(*label("fault-61"))
 BOOST_DATA_TEST_CASE(a_write_that_is_sent_again_is_carried_out_once, all_kinds) {
     one_record r(sample);
@@ -140,11 +140,11 @@ BOOST_DATA_TEST_CASE(a_write_that_is_sent_again_is_carried_out_once, all_kinds) 
     BOOST_TEST(r.erase("a3", 2) == "v3");
     BOOST_TEST(r.erase("a3", 2) == "v3");
     BOOST_TEST(r.write("a2", 1, "two") == "v2");
-    BOOST_TEST(r.write("a4", 1, "two") == "refused by v3");  // the same value, by another write
+    BOOST_TEST(r.write("a4", 1, "two") == "refused by v3");  // The same value, in another write.
     BOOST_TEST(r.read() == "v3");
 }
 
-/// Fault 61: nobody can tell of a write that others have pushed out.
+/// Fault 61: the outcome of a write is unknown after later writes have displaced it.
 BOOST_TEST_DECORATOR(*label("fault-61"))
 BOOST_DATA_TEST_CASE(a_record_remembers_its_last_writes, all_kinds) {
     one_record r(sample);
@@ -163,7 +163,7 @@ BOOST_DATA_TEST_CASE(a_record_remembers_its_last_writes, all_kinds) {
     BOOST_TEST(r.text_of(in_future) == "unknown, now " + now);
 }
 
-/// Fault 61: nothing is left that could tell.
+/// Fault 61: a missing record cannot report the outcome of a write.
 BOOST_TEST_DECORATOR(*label("fault-61"))
 BOOST_DATA_TEST_CASE(a_record_that_is_gone_tells_nothing, all_kinds) {
     one_record r(sample);
@@ -186,7 +186,7 @@ BOOST_DATA_TEST_CASE(a_value_has_any_bytes, all_kinds) {
     BOOST_TEST((r.write("a5", 2, "x") == "refused by v3 " + large));
 }
 
-/// The name of one is not the name of another.
+/// The key of one is not valid for the other.
 BOOST_DATA_TEST_CASE(a_key_of_a_lock_is_no_record, all_kinds) {
     one_record r(sample);
     auto& rig = r.of().rig;
@@ -240,7 +240,7 @@ BOOST_DATA_TEST_CASE(a_value_that_colock_did_not_write_is_left_alone, all_kinds)
     BOOST_TEST(r.erase("a2", 0) == found);
 }
 
-/// Whatever is done, memory says what a server says. Only the numbers of the versions differ.
+/// Memory and servers give equal votes for any steps. Only the version numbers differ.
 BOOST_DATA_TEST_CASE(memory_and_servers_remember_the_same,
                      boost::unit_test::data::make({kind::tcp, kind::user})) {
     for (unsigned seed = 0; seed != 20; ++seed) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Runs the files of some folders through the fuzz target, without libFuzzer.
+// Passes the files of some folders to the fuzz target, without libFuzzer.
 
 #include <cstddef>
 #include <cstdint>

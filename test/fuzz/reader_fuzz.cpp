@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Any bytes for the RESP reader. Built with libFuzzer by run.sh; test/fuzz/CMakeLists.txt runs the corpus through it.
+// Passes any bytes to the RESP reader. run.sh builds it with libFuzzer. test/fuzz/CMakeLists.txt passes the
+// corpus to it.
 
 #include "resp/reader.hpp"
 #include "resp/value.hpp"
@@ -32,7 +33,7 @@ struct finding {
     friend bool operator==(const finding& a, const finding& b) = default;
 };
 
-/// Each value lies within the reply, and there are as many as announced.
+/// Checks that each value lies within the reply, and that there are as many as announced.
 void walk(std::string_view reply, std::size_t children,
           resp::cursor& values) {  // NOLINT(misc-no-recursion)
     for (; children != 0; --children) {
@@ -44,7 +45,7 @@ void walk(std::string_view reply, std::size_t children,
     }
 }
 
-/// What is found in all replies, given in pieces of at most `step` bytes.
+/// Returns the findings in all replies, which are read in pieces of at most `step` bytes.
 std::vector<finding> read_all(std::string_view bytes, std::size_t step) {
     std::vector<finding> result;
     resp::reader reader(limit);
@@ -52,7 +53,8 @@ std::vector<finding> read_all(std::string_view bytes, std::size_t step) {
         finding next;
         for (std::size_t size = std::min(step, bytes.size());;
              size = std::min(size + step, bytes.size())) {
-            // Of that size, and at another address each time, so that AddressSanitizer sees what is too far.
+            // Each piece has exactly this size and a new address, so that AddressSanitizer detects reads
+            // beyond it.
             const auto piece = std::make_unique<char[]>(size);  // NOLINT(*-c-arrays)
             bytes.copy(piece.get(), size);
             next.result = reader.read({piece.get(), size});

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the RESP reader with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer.
+# Fuzzes the RESP reader. It uses libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 

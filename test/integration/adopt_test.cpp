@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-// Leases that move from one client to another: of this process, or of another one.
+// Leases that move from one client to another, in this process or in another one.
 
 namespace {
 
@@ -25,7 +25,7 @@ using asio::cancellation_type;
 
 constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
 
-/// A busy machine may be silent for longer than the default timeout.
+/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
 config patient_config(config of) {
     of.instance_timeout = 10s;
     return of;
@@ -36,7 +36,7 @@ lock_options fenced(lock_options options) {
     return options;
 }
 
-/// What adopting this text has failed with; no error if it has not. What it gets is released.
+/// Returns the error of adopting this text, or no error on success. An adopted lease is released.
 asio::awaitable<error> failure_to_adopt(client& by, std::string text,
                                         lock_options options = with_ttl(10s)) {
     auto [failure, held] = co_await adopt(by, text, options, tuple);
@@ -46,7 +46,7 @@ asio::awaitable<error> failure_to_adopt(client& by, std::string text,
     co_return failure;
 }
 
-/// The readers' side of a lock.
+/// The readers' side of a shared mutex, with the interface of a lock.
 struct reading {
     shared_mutex lock;
 
@@ -55,7 +55,7 @@ struct reading {
     }
 };
 
-/// A test with a client that detaches, and one that adopts.
+/// A test with a client that detaches and a client that adopts.
 struct two_clients : shared_servers<3> {
     template <typename Body>
     void run(Body body) {
@@ -71,8 +71,8 @@ struct two_clients : shared_servers<3> {
         }());
     }
 
-    /// Detaches the lease that is acquired on this lock, adopts it, and expects it to be the same. It then is renewed for longer than
-    /// its ttl, and released. `rival` is a lock that excludes it.
+    /// Acquires a lease on this lock, detaches it and adopts it. Expects the adopted lease to be equal, to be
+    /// renewed several times, and to be released. `rival` is a lock that excludes it.
     template <typename Lock, typename Rival>
     asio::awaitable<void> expect_to_move(Lock lock, client& to, Rival rival,
                                          bool is_fenced = false) {
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(leases_of_a_shared_mutex_move) {
             options.fencing = has_fences;
             const shared_mutex lock(from, has_fences ? "fenced" : "plain", options);
             co_await expect_to_move(lock, to, lock, has_fences);
-            // With a name, because GCC 12 destroys such a temporary of a `co_await` expression twice.
+            // A named variable, because GCC 12 destroys such a temporary of a `co_await` expression twice.
             const reading readers{lock};
             co_await expect_to_move(readers, to, lock, has_fences);
         }
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(keys_that_are_gone_cannot_be_adopted) {
         const error failure = co_await failure_to_adopt(to, text);
         BOOST_TEST((failure == errc::lease_lost));
         BOOST_TEST(failure.message().find("'x'") != std::string::npos, failure.message());
-        // What is left is left to its ttl.
+        // The remaining keys expire with their ttl.
         BOOST_TEST(instances.holding("x") == 1U);
         BOOST_TEST(to.counters().adopted == 0U);
         BOOST_TEST(to.counters().held == 0U);
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_detached_lease_is_not_held) {
         BOOST_TEST((std::get<0>(co_await held.extend(10s, tuple)) == errc::not_held));
         lease empty;
         BOOST_TEST((std::get<0>(co_await empty.detach(tuple)) == errc::not_held));
-        // Its destructor does nothing.
+        // The destructor of a detached lease does nothing.
         held = lease();
         co_await settled(from);
         BOOST_TEST(instances.holding("x") == 3U);

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-// Cancelling: at every moment, of every operation, by every type.
+// Cancels every operation at various moments, with every cancellation type.
 
 namespace {
 
@@ -31,7 +31,7 @@ using way = tcp_proxy::way;
 constexpr std::array every_type{cancellation_type::terminal, cancellation_type::partial,
                                 cancellation_type::total, cancellation_type::all};
 
-/// Cancels an acquire that is under way. It ends at once, whatever the servers do.
+/// Cancels a pending acquire. It ends immediately, in any state of the servers.
 asio::awaitable<void> cancel(pending_acquire& one) {
     const stopwatch since;
     one.signal.emit(cancellation_type::terminal);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *labe
                 one.start(mutex(locks, "x"));
                 const stopwatch since;
                 one.signal.emit(type);
-                BOOST_TEST(!one.result.has_value());  // the handler is not called inside emit()
+                BOOST_TEST(!one.result.has_value());  // The handler is not called inside emit().
                 co_await async_wait_until([&] { return one.result.has_value(); });
                 BOOST_TEST((*one.result == aborted));
                 BOOST_TEST(!one.granted.valid());
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *labe
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label("fault-01")) {
     run_test([&]() -> asio::awaitable<void> {
-        // The probe's script, which is all that is sent by EVAL, calls SET once.
+        // The only script that is sent by EVAL is the probe's, and it calls SET once.
         const auto sets = [&] { return executed(instances, "set") - executed(instances, "eval"); };
         const std::size_t before = sets();
         for (auto& link : network) {
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_completes_immediately) {
     }());
 }
 
-/// One server is stopped, some receive the request late, and the others' answers are late. All of them grant
-/// sooner or later. Servers that can be reached are free at once, the others as soon as they can be reached.
+/// Tests the rollback with some servers stopped, some late requests and some late replies. All servers grant
+/// sooner or later. A reachable server is free again immediately, the others when they can be reached.
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("fault-02")) {
     for (const std::size_t silent : {0U, 3U, 5U}) {
         run_test([&]() -> asio::awaitable<void> {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("
                 BOOST_TEST(instances[i].has("x"));
             }
             co_await cancel(one);
-            for (std::size_t i = silent; i < 5; ++i) {  // before any answer has arrived
+            for (std::size_t i = silent; i < 5; ++i) {  // Before any reply has arrived.
                 co_await async_wait_until([&] { return !instances[i].has("x"); });
             }
             const std::size_t before = executed(instances[4], "set");
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("
 asio::awaitable<void> acquire_and_hold(client& locks, std::string name, std::size_t& acquired) {
     const lease held = co_await mutex(locks, std::move(name), with_ttl(1min)).acquire();
     ++acquired;
-    // The cancellation may also come while the lock is held.
+    // The cancellation may also arrive while the lock is held.
     co_await asio::post(asio::deferred);
 }
 
@@ -214,13 +214,12 @@ BOOST_AUTO_TEST_CASE(acquires_cancelled_at_random_moments_leave_nothing_behind) 
             constexpr std::size_t at_once = 20;
             std::size_t acquired = 0;
             std::size_t ended = 0;
-            int longest =
-                3000;  // adapts to the machine, so that some are cancelled and some are not
+            int longest = 3000;  // In µs. Adapted to the machine, so that only some are cancelled.
             for (std::size_t i = 0; i != total / at_once; ++i) {
                 std::uniform_int_distribution<int> microseconds(0, longest);
                 const std::size_t acquired_before = acquired;
                 for (std::size_t k = 0; k != at_once; ++k) {
-                    // Some have names of their own, some contend for one name.
+                    // Some acquires have names of their own, and some contend for one name.
                     const std::string name =
                         k % 4 == 0 ? "shared" : "x" + std::to_string(i * at_once + k);
                     asio::co_spawn(
@@ -240,12 +239,12 @@ BOOST_AUTO_TEST_CASE(acquires_cancelled_at_random_moments_leave_nothing_behind) 
             BOOST_TEST(instances.keys() == 0U);
             const counters end = locks.counters();
             BOOST_TEST(end.acquired >= acquired);
-            // Otherwise the moments were badly chosen.
+            // The cancellations must hit both pending and completed acquires, or the test shows nothing.
             BOOST_TEST(end.cancelled > 100U);
             BOOST_TEST(acquired > 100U);
             BOOST_TEST_MESSAGE(end.cancelled << " cancelled, " << acquired << " acquired, "
                                              << end.undone << " undone");
-            // No watchdog is left. The ttl is too long to wait for a renewal.
+            // No watchdog is left. The ttl is so long that no renewal is due during the test.
             BOOST_TEST(end.held == 0U);
             BOOST_TEST(end.renewed == 0U);
         }(),
@@ -274,13 +273,14 @@ BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
         co_await settled(locks);
         const auto renewed = locks.counters().renewed;
         const auto extends = executed(instances, "evalsha");
-        // A watchdog that was left over would have renewed as often as this one.
+        // A leftover watchdog would have renewed as often as this one.
         lease other = co_await mutex(locks, "other", often).acquire();
         co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 10; });
         co_await other.release();
         co_await settled(locks);
         const auto rounds = locks.counters().renewed + locks.counters().renewals_failed - renewed;
-        // One command per instance and renewal, one for the release, and one for a renewal under way at the release.
+        // Each renewal sends one command per instance. One more is sent for the release, and one for a
+        // renewal that is in flight at the release.
         BOOST_TEST(executed(instances, "evalsha") - extends <= 5 * (rounds + 2));
         BOOST_TEST(instances.keys() == 0U);
     }());
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_disturb_others) {
     }());
 }
 
-/// Cancels an acquire when `is_time()`, and returns the details of its error.
+/// Cancels an acquire when `is_time()` is true, and returns the details of its error.
 template <std::predicate Predicate>
 asio::awaitable<std::string> details_when_cancelled(const mutex& lock, Predicate is_time) {
     pending_acquire one;

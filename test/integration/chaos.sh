@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Locks under random faults: four client processes, five servers.
+# Tests locks under random faults. Four client processes use five servers.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 

@@ -15,13 +15,13 @@
 
 namespace colock::test {
 
-extern const char* const path_of_lock_holder;  // cmake/testing.cmake writes its definition
+extern const char* const path_of_lock_holder;  // cmake/testing.cmake writes its definition.
 
-/// The process of lock_holder.cpp: a client with one lock, which does what it is told.
+/// The process of lock_holder.cpp: a client with one lock that executes commands.
 class client_process : public child_process {
 public:
-    /// Of the configuration it gets the instances and the timeout of a vote.
-    /// `what` is "plain", "fenced" or "fifo".
+    /// The process gets the instances and the timeout of a vote from the configuration. `what` is "plain",
+    /// "fenced" or "fifo".
     client_process(const std::string& resource, milliseconds ttl, const config& configuration,
                    const std::string& what = "plain")
         : child_process("lock_holder", command(resource, ttl, configuration, what)) {}
@@ -32,7 +32,7 @@ public:
         co_return *std::move(next);
     }
 
-    /// One of the commands of lock_holder.cpp.
+    /// Sends one of the commands of lock_holder.cpp and returns the answer.
     asio::awaitable<std::string> ask(std::string what) {
         tell(what);
         co_return co_await wait_for_answer();

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A Redis Cluster whose slots move back and forth, and which loses a master, while many lock.
+// A Redis Cluster whose slots move back and forth and which loses a master, with many concurrent lock users.
 
 #include "locks.hpp"
 #include "support/redis_cluster.hpp"
@@ -24,11 +24,11 @@ std::string name(std::size_t i) {
     return "chaos:" + std::to_string(i % names);
 }
 
-/// Moves the slots of some names from master to master, on a thread of its own, until it is told to stop. Then all are
-/// where they were at first, and all nodes know.
+/// Moves the slots of some names from master to master, on a separate thread, until it is stopped. In the
+/// end, each slot is at its first master again, and all nodes have the current map.
 class migrations {
 public:
-    /// So many of the names have slots that move.
+    /// The number of names whose slots move.
     static constexpr std::size_t moving = 10;
 
     explicit migrations(redis_cluster& cluster)
@@ -49,7 +49,7 @@ public:
 
     void stop() { stopped_ = true; }
     [[nodiscard]] bool done() const { return done_; }
-    /// Why it has ended; empty if it was told to. Once it is done.
+    /// Returns why the migrations ended, or an empty string if they were stopped. Call it only after `done`.
     [[nodiscard]] const std::string& failure() const { return failure_; }
     [[nodiscard]] std::size_t moves() const { return moves_; }
 
@@ -89,7 +89,7 @@ private:
 
 BOOST_AUTO_TEST_SUITE(cluster_chaos_test)
 
-/// Until all masters of the cluster can be used.
+/// Waits until all masters of the cluster are ready.
 asio::awaitable<void> all_masters_ready(const client& locks) {
     co_await async_wait_until([&] {
         const auto nodes = locks.instances().front().nodes;
@@ -99,7 +99,7 @@ asio::awaitable<void> all_masters_ready(const client& locks) {
     });
 }
 
-/// The nodes as the client sees them, for the message of a test that fails.
+/// Returns the nodes as the client sees them, for the message of a failing test.
 std::string view_of(const client& locks) {
     std::string result = "as a client sees the nodes:\n";
     for (const node_info& one : locks.instances().front().nodes) {
@@ -111,7 +111,7 @@ std::string view_of(const client& locks) {
 }
 
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_slots_move_and_a_master_dies) {
-    // Else the whole cluster would stop while the slots of the dead master are served by nobody.
+    // With full coverage, the whole cluster would stop while no node serves the slots of the dead master.
     redis_cluster cluster(3, 1, {"--cluster-require-full-coverage", "no"});
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_slots_move_and_a_master_dies) 
             all.reset_pauses();
             cluster[dead].kill();
             const stopwatch since_death;
-            // A lease that nobody can renew has ended by then.
+            // By then, the leases on the dead master have ended, because they cannot be renewed.
             co_await async_wait_until([&] { return all.longest_pause(of_the_dead.front()) > 1s; },
                                       20s);
             try {
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_slots_move_and_a_master_dies) 
             }
             BOOST_TEST_MESSAGE("all of the dead master's locks again after "
                                << since_death.elapsed().count() << " ms");
-            // A slot that has only just left the dead master may be taken for one that was taken over from it, and
-            // be quarantined by itself.
+            // A slot that has just left the dead master may look like a slot that was taken over from it. It
+            // is then quarantined too.
             for (const std::string& one : others) {
                 const bool was_moved = std::ranges::count(moved, one) != 0;
                 BOOST_TEST((all.longest_pause(one) < (was_moved ? 4s : 1s)),

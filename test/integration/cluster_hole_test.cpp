@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Some slots of a Redis Cluster are served by no node, and many wait for locks there. The other slots serve as before.
+// No node serves some slots of a Redis Cluster, and many clients wait for locks there. The other slots must
+// serve as before.
 
 #include "instance/redis/key_slot.hpp"
 #include "locks.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 using boost::unit_test::label;
 
-/// Two masters. The second one gives its slots up, so nobody serves them.
+/// A cluster of two masters. The second one gives up its slots, so no node serves them.
 class half_a_cluster {
 public:
     half_a_cluster() {
@@ -45,7 +46,7 @@ public:
         return result;
     }
 
-    /// Names of locks whose slots are served, or not.
+    /// Returns names of locks whose slots are served, or are not served.
     [[nodiscard]] std::vector<std::string> names(bool served, std::size_t count) const {
         std::vector<std::string> result;
         for (std::size_t i = 0; result.size() != count; ++i) {
@@ -57,7 +58,7 @@ public:
         return result;
     }
 
-    /// The second master gets its slots back.
+    /// Assigns the slots to the second master again.
     void fill() {
         nodes_[1].command({"CLUSTER", "ADDSLOTSRANGE", "8192", "16383"});
         nodes_.wait_until_ok();
@@ -67,7 +68,7 @@ private:
     redis_cluster nodes_{2, 0, {"--cluster-require-full-coverage", "no"}};
 };
 
-/// Takes and releases a lock until it is told to stop.
+/// Acquires and releases a lock in a loop until it is stopped.
 asio::awaitable<void> cycle(mutex lock, const bool& stopped, std::uint64_t& cycles) {
     while (!stopped) {
         auto held = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
@@ -78,7 +79,7 @@ asio::awaitable<void> cycle(mutex lock, const bool& stopped, std::uint64_t& cycl
     }
 }
 
-/// Cycles in a second.
+/// Returns the cycles in one second.
 asio::awaitable<double> rate(const std::uint64_t& cycles) {
     const stopwatch watch;
     const std::uint64_t before = cycles;
@@ -89,7 +90,7 @@ asio::awaitable<double> rate(const std::uint64_t& cycles) {
 
 BOOST_AUTO_TEST_SUITE(cluster_hole_test, *label("fault-103"))
 
-// The waiters are either many at one slot, or at many slots.
+// The waiters are either many for one slot, or spread over many slots.
 BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_do_not_slow_other_locks) {
     run_test(
         []() -> asio::awaitable<void> {
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_do_not_slow_other_locks) {
             half_a_cluster nodes;
             for (const bool at_one_slot : {false, true}) {
                 config configuration = nodes.configuration();
-                configuration.instance_timeout = 5s;  // for so long a command of a waiter waits
+                configuration.instance_timeout = 5s;  // A waiter's command waits this long.
                 client locks(executor, configuration);
                 co_await all_ready(locks);
                 bool stopped = false;
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_do_not_slow_other_locks) {
                 const double after = co_await rate(cycles);
                 BOOST_TEST_MESSAGE("cycles a second: " << before << " before, " << beside_waiters
                                                        << " beside waiters, " << after << " after");
-                // It was a hundredth when the cost grew with the waiters.
+                // The rate was a hundredth when the cost grew with the number of waiters.
                 BOOST_TEST(beside_waiters >= std::min(before, after) / 3);
                 stopped = true;
                 co_await locks.close();

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What an instance does with the maps that the nodes of a cluster report: incomplete ones, contradictory ones, and those of
-// another cluster. The nodes are fake servers, which can report anything.
+// How an instance reacts to the maps that cluster nodes report. They may be incomplete, contradictory, or
+// those of another cluster. The nodes are fake servers, which can report anything.
 
 #include "instance/redis/key_slot.hpp"
 #include "instance_rig.hpp"
@@ -34,8 +34,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t last_slot = 16383;
 constexpr std::size_t middle = 8192;
-const std::string in_lower_half = "b";  // slot 3300
-const std::string in_upper_half = "a";  // slot 15495
+const std::string in_lower_half = "b";  // Slot 3300.
+const std::string in_upper_half = "a";  // Slot 15495.
 
 bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
@@ -43,7 +43,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 const std::string refused = "-ERR unknown subcommand\r\n";
 
-/// What a node reports of its cluster, and how it answers an acquire.
+/// What a node reports about its cluster, and how it replies to an acquire.
 struct report {
     std::size_t epoch = 1;
     std::string shards = refused;
@@ -54,16 +54,16 @@ struct report {
     std::string run_id = std::string(40, 'a');
 };
 
-/// A server that reports what the test wants. The test may change it at any time.
+/// A server that reports what the test sets. The test may change it at any time.
 class fake_node {
 public:
-    /// With `port` it listens there, where a port is reserved.
+    /// Listens on `port` if one is given. The port must be reserved.
     explicit fake_node(std::uint16_t port = 0)
         : server_([this](const fake_server::words& command) { return answer(command); }, port) {}
 
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
     [[nodiscard]] std::size_t acquires() const { return acquires_; }
-    /// How often it has been asked for its map.
+    /// Returns how often the node was asked for its map.
     [[nodiscard]] std::size_t asked() const { return asked_; }
 
     void change(const std::function<void(report&)>& how) {
@@ -71,10 +71,10 @@ public:
         how(report_);
     }
 
-    /// It has been replaced: its connections end, and the next ones find another server.
+    /// Simulates a replaced server. The current connections end, and new ones find another server.
     void replace(const std::function<void(report&)>& how) {
         change(how);
-        server_.say("-bye\r\n");  // a reply that no command waits for ends the connection
+        server_.say("-bye\r\n");  // An unsolicited reply ends the connection.
     }
 
 private:
@@ -88,7 +88,7 @@ private:
                                                   : report_.slots;
         }
         if (command[0] == "INFO" && command.size() > 1 && command[1] == "replication") {
-            return resp_bulk("master_replid2:0\r\n");  // it never was a replica
+            return resp_bulk("master_replid2:0\r\n");  // It never was a replica.
         }
         if (command[0] == "SET") {
             ++acquires_;
@@ -120,12 +120,12 @@ instance::redis::redis_settings settings_with(core::milliseconds failover_quaran
     return settings;
 }
 
-/// All slots at one node.
+/// Returns a map with all slots on one node.
 std::string all_slots_at(std::size_t port, const std::string& id) {
     return shards_reply({{{0, last_slot}, {{.port = port, .id = id}}}});
 }
 
-/// The lower half of the slots at one node, and the rest at another one.
+/// Returns a map with the lower half of the slots on one node and the rest on another.
 std::string halves(std::size_t lower, const std::string& lower_id, std::size_t upper,
                    const std::string& upper_id) {
     return shards_reply({{{0, middle - 1}, {{.port = lower, .id = lower_id}}},
@@ -138,7 +138,7 @@ void run_until_reason(instance_rig& rig, std::string_view part) {
 
 BOOST_AUTO_TEST_SUITE(cluster_maps_test)
 
-// The master that was replaced stays in the shard, as a master that has failed.
+// The replaced master stays in the shard as a failed master.
 BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor_is_ignored, *label("fault-92")) {
     for (const std::string health : {"fail", "loading"}) {
         for (const bool is_last : {false, true}) {
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(cluster_slots_is_used_if_cluster_shards_lacks_slots, *label
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-// Some node is asked to execute the command. It knows the owner.
+// The client sends the command to some node, which redirects it to the owner.
 BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner_is_redirected, *label("fault-93")) {
     fake_node first;
     fake_node second;
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner_is_redirected, *label
     run_until_reason(rig, "8192");
 }
 
-// Each of these was a node with a connection to be made, for five seconds at least.
+// A defect created a node for each redirect, and a connection attempt of at least five seconds.
 BOOST_AUTO_TEST_CASE(redirects_to_ever_new_nodes_add_only_a_bounded_number) {
     std::atomic<std::size_t> named{0};
     const reserved_port here;
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(redirects_to_ever_new_nodes_add_only_a_bounded_number) {
     BOOST_TEST(most <= 17U);
 }
 
-// No other node of the cluster knows the owner, but the next seed does.
+// No other node of the cluster reports the owner, but the next seed does.
 BOOST_AUTO_TEST_CASE(a_missing_owner_is_found_through_another_seed, *label("fault-96")) {
     fake_node first;
     fake_node second;
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(an_empty_map_of_the_first_seed_is_skipped, *label("fault-96
     run_until_reason(rig, std::to_string(first.port()));
 }
 
-// The owner stays the same, and is there all the time.
+// The owner stays the same and is reachable all the time.
 BOOST_AUTO_TEST_CASE(a_temporarily_incomplete_map_causes_no_quarantine, *label("fault-94")) {
     fake_node first;
     fake_node second;
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_temporarily_incomplete_map_causes_no_quarantine, *label("
     }
 }
 
-// All nodes that can be asked report it, and none reports the newer map any more.
+// All reachable nodes report the restored map, and none reports the newer map any longer.
 BOOST_AUTO_TEST_CASE(a_cluster_restored_from_a_backup_is_quarantined, *label("fault-95")) {
     fake_node node;
     node.change([&](report& r) {
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_restored_from_a_backup_is_quarantined, *label("fa
     BOOST_TEST(contains(rig.status().reason, "epoch 3"), rig.status().reason);
 }
 
-// A node that lags behind is not believed while another node has the newer map.
+// The map of a lagging node is rejected while another node has the newer map.
 BOOST_AUTO_TEST_CASE(the_older_map_of_a_lagging_node_is_ignored, *label("fault-95")) {
     fake_node first;
     fake_node second;
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(the_older_map_of_a_lagging_node_is_ignored, *label("fault-9
     instance_rig rig(uri_of({&first, &second}), settings_with(60s));
     const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
-    second.replace([](report& r) { r.is_ok = false; });  // it has the newer map
+    second.replace([](report& r) { r.is_ok = false; });  // This node has the newer map.
     first.replace([&](report& r) {
         r.epoch = 3;
         r.shards = all_slots_at(first.port(), "1");
@@ -320,7 +320,8 @@ BOOST_AUTO_TEST_CASE(the_older_map_of_a_lagging_node_is_ignored, *label("fault-9
     BOOST_TEST(second.acquires() > before);
 }
 
-// The address of one node answers for another cluster, whose epoch is higher. The other node of the first cluster is there.
+// The address of one node now belongs to another cluster, which has a higher epoch. The other node of the
+// first cluster is still reachable.
 BOOST_AUTO_TEST_CASE(an_address_taken_over_by_another_cluster_is_quarantined, *label("fault-91")) {
     fake_node taken;
     fake_node kept;
@@ -345,7 +346,7 @@ BOOST_AUTO_TEST_CASE(an_address_taken_over_by_another_cluster_is_quarantined, *l
     BOOST_TEST(foreign.acquires() == 0U);
 }
 
-// The node was down from the start on. Then another cluster has its address.
+// The node was down from the start. Then another cluster uses its address.
 BOOST_AUTO_TEST_CASE(another_cluster_found_at_first_connect_is_quarantined, *label("fault-91")) {
     const reserved_port address;
     fake_node kept;
@@ -367,7 +368,7 @@ BOOST_AUTO_TEST_CASE(another_cluster_found_at_first_connect_is_quarantined, *lab
     BOOST_TEST(taken.acquires() == 0U);
 }
 
-// The map of the server at the address is not known yet.
+// The client has not yet read the map of the server at this address.
 BOOST_AUTO_TEST_CASE(a_replaced_server_grants_nothing_before_its_map_is_read, *label("fault-91")) {
     fake_node node;
     node.change([&](report& r) { r.shards = all_slots_at(node.port(), "a"); });
@@ -382,12 +383,12 @@ BOOST_AUTO_TEST_CASE(a_replaced_server_grants_nothing_before_its_map_is_read, *l
     rig.run_until([&] { return rig.status().run_id == std::string(40, 'b'); });
     rig.run_until([&] { return rig.acquire("k", "bob") == "failed: quarantined"; });
     BOOST_TEST(node.acquires() == before);
-    // It is a node of the same cluster, which was restarted.
+    // The server is a restarted node of the same cluster.
     node.change([](report& r) { r.answers_about_cluster = true; });
     rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
 }
 
-/// Nothing of the first cluster is left.
+/// Replaces the cluster by a new one with this epoch. Nothing of the first cluster remains.
 void remake_cluster_with_epoch(std::size_t epoch) {
     fake_node node;
     node.change([&](report& r) {

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
+// A Redis Cluster whose slots move, and whose nodes join and leave. cluster_chaos_test covers these cases
+// with many concurrent lock users.
 
 #include "instance_rig.hpp"
 #include "kinds/multi/multi.hpp"
@@ -39,7 +40,8 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Three masters, which the test cases share. Each uses names of its own, and puts slots back.
+/// Returns a cluster of three masters that the test cases share. Each case uses names of its own and moves
+/// slots back.
 redis_cluster& three() {
     static redis_cluster masters(3);
     return masters;
@@ -66,7 +68,7 @@ std::size_t commands_of(redis_cluster& of, std::size_t i, const std::string& nam
     return at == std::string::npos ? 0 : std::stoul(stats.substr(stats.find('=', at) + 1));
 }
 
-/// A slot that is at `to` for some time, and then again where it was.
+/// Moves a slot to `to` for some time, and then back.
 class moved_slot {
 public:
     explicit moved_slot(const std::string& key)
@@ -140,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_standalone_server_is_rejected_as_a_cluster) {
     BOOST_TEST(contains(reason, "cluster support disabled"), reason);
 }
 
-// The reply says where to go, and one new map is requested, however many commands were redirected.
+// The redirection names the new node. The client requests one new map, however many commands were redirected.
 BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) {
     const moved_slot slot("{moved}");
     instance_rig rig(three().uri());
@@ -175,7 +177,7 @@ BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) 
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
 
-// ASK is followed with ASKING in front of each command, and changes nothing else.
+// The client follows ASK by sending ASKING before each command. ASK does not change the map.
 BOOST_AUTO_TEST_CASE(commands_follow_ask_redirects_while_a_slot_moves, *label("fault-71")) {
     const moved_slot slot("{moving}");
     instance_rig rig(three().uri());
@@ -183,7 +185,7 @@ BOOST_AUTO_TEST_CASE(commands_follow_ask_redirects_while_a_slot_moves, *label("f
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("{moving}:old", "ann") == "granted");
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
-    // A new key is made at the target, which perhaps does not know the scripts yet.
+    // A new key is created at the target, which may not have the scripts yet.
     three()[slot.to()].command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.acquire("{moving}:new", "ann") == "granted");
     BOOST_TEST(rig.acquire("{moving}:new", "bob") == "denied: another");
@@ -251,7 +253,8 @@ BOOST_AUTO_TEST_CASE(a_held_fenced_lock_survives_the_move_of_its_keys_one_by_one
     BOOST_TEST(rig.release("{between}", "ann") == "granted");
 }
 
-// A key of one reader becomes a set of two by a command that a node refuses while it moves the slot. The second reader waits.
+// A key of one reader becomes a set of two by a command that a node refuses while the slot moves. The second
+// reader therefore waits.
 BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-81")) {
     const std::string first = "reader:" + std::string(40, 'a');
     const std::string second = "reader:" + std::string(40, 'b');
@@ -279,8 +282,8 @@ BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-8
     }
 }
 
-/// As a second reader: the set that it needs cannot be made while the slot moves. A set that is there moves as a whole, and its
-/// permits can be taken, renewed and released at any time.
+/// As for a second reader, the required set cannot be created while the slot moves. An existing set moves as
+/// a whole, and its permits can be acquired, renewed and released at any time.
 BOOST_AUTO_TEST_CASE(a_second_permit_waits_while_the_slot_moves, *label("fault-81")) {
     const auto& kind = kinds::semaphore(3, 1);
     const auto permit = [](int slot) {
@@ -321,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_second_permit_waits_while_the_slot_moves, *label("fault-8
     }
 }
 
-/// The names of a lock in one command, or in one for each slot.
+/// The names of a lock are sent in one command, or in one for each slot.
 BOOST_AUTO_TEST_CASE(a_lock_has_names_in_several_slots) {
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -349,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_lock_has_names_in_several_slots) {
     BOOST_TEST(to_text(rig.ask(all(step::release), "several:1", "ann")) == "granted");
     BOOST_TEST(to_text(rig.ask(all(step::release), "several:1", "ann")) == "denied: nobody");
 
-    // The last slot in the order is taken: what was taken before has to be given back.
+    // The last slot in the order is taken, so the client must release the names that it acquired before.
     std::string last = "several:1";
     for (const std::string& name : more) {
         last = std::max(last, name, [](const std::string& a, const std::string& b) {
@@ -366,7 +369,8 @@ BOOST_AUTO_TEST_CASE(a_lock_has_names_in_several_slots) {
     BOOST_TEST(rig.release(last, "bob") == "granted");
 }
 
-/// A slot with some of the names moves, and both nodes refuse a command for several of them. They are taken one by one.
+/// A slot with some of the names moves, and both nodes refuse a command for several of them. The client then
+/// acquires them one by one.
 BOOST_AUTO_TEST_CASE(several_names_are_served_while_a_slot_moves, *label("fault-81")) {
     const std::string key = "{moving names}:1";
     const moved_slot slot(key);
@@ -398,7 +402,7 @@ BOOST_AUTO_TEST_CASE(several_names_are_served_while_a_slot_moves, *label("fault-
     BOOST_TEST(ask(step::remaining, "") == "denied: nobody");
 }
 
-// No key of ours can be in the slot of such a name, so nothing is sent.
+// This client cannot have a key in the slot of such a name, so it sends nothing.
 BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *label("fault-73")) {
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -409,7 +413,7 @@ BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *labe
         BOOST_TEST(contains(*vote.detail, "no {hash tag}"), *vote.detail);
         BOOST_TEST(rig.acquire(key, "ann") == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
-        // A set of readers could not be made. One reader needs none.
+        // The set of readers could not be created. A single reader does not need one.
         const std::string reader = "reader:" + std::string(40, 'a');
         BOOST_TEST(to_text(rig.ask({step::acquire, kinds::shared}, key, reader)) == "granted");
         const core::vote second =
@@ -417,7 +421,7 @@ BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *labe
         BOOST_TEST(to_text(second) == "failed: server error");
         BOOST_TEST(contains(*second.detail, "no {hash tag}"), *second.detail);
         BOOST_TEST(to_text(rig.ask({step::release, kinds::shared}, key, reader)) == "granted");
-        // The same holds for permits.
+        // The same applies to permits.
         const auto& kind = kinds::semaphore(2, 1);
         const std::string permit = "permit:2*1:" + std::string(40, '0');
         BOOST_TEST(to_text(rig.ask({step::acquire, kind}, key, permit)) == "granted");
@@ -433,7 +437,7 @@ BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *labe
     }
 }
 
-// Later commands do not overtake one that was put off.
+// Later commands do not overtake a postponed one.
 BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74")) {
     const moved_slot slot("{order}");
     instance_rig rig(three().uri());
@@ -471,7 +475,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_rejects_a_node_that_another_instance_uses, *label
     auto settings = quick_settings();
     instance_rig first(three().uri(), settings);
     run_until_all_ready(first);
-    // The rigs' clients have the same index; another one stands for the first.
+    // Both rigs' clients have the same index, so another address represents the first.
     instance::redis::address other;
     other.display = "redis://first";
     const std::string info = *three()[0].command({"INFO", "server"});
@@ -498,7 +502,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_releases_across_slots_is_granted) {
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
 
-// Two nodes redirect a command to each other. It fails with their words, in bounded time.
+// Two nodes redirect a command to each other. It fails with their message, after a bounded time.
 BOOST_AUTO_TEST_CASE(endless_redirects_fail_after_a_bounded_number, *label("fault-69")) {
     std::atomic<std::size_t> sent{0};
     std::string other;
@@ -540,7 +544,8 @@ BOOST_AUTO_TEST_CASE(endless_redirects_fail_after_a_bounded_number, *label("faul
 
 namespace {
 
-/// A node whose map says that all slots are at that port. Its epoch is given, and whether it is cut off.
+/// Returns a node whose map assigns all slots to the port. Its epoch is given. With `is_ok` false, the node
+/// is cut off from the cluster.
 fake_server map_teller(const std::atomic<std::uint16_t>& owner, const std::atomic<int>& epoch,
                        bool is_ok = true) {
     return fake_server([&owner, &epoch, is_ok](const fake_server::words& command) -> fake_reply {
@@ -552,7 +557,7 @@ fake_server map_teller(const std::atomic<std::uint16_t>& owner, const std::atomi
             return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" + bulk_string("127.0.0.1") + ":" +
                    std::to_string(owner) + "\r\n";
         }
-        if (command[0] == "CLUSTER") {  // as servers before 7.0
+        if (command[0] == "CLUSTER") {  // As servers before 7.0 reply.
             return "-ERR Unknown subcommand or wrong number of arguments for 'SHARDS'\r\n";
         }
         return answer_as_server(command);
@@ -605,15 +610,15 @@ BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_ignored, *label("fault-70")) {
     instance_rig rig(seeds({&first, &second}));
     const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return is_at(rig, right.port()); });
-    // From now on the first node says that it is behind, and the other is behind as well.
+    // From here on, the epochs of both nodes are behind.
     first_epoch = 6;
     const std::size_t before = second.accepted();
-    right.say("-bye\r\n");  // a reply that no command waits for ends the connection
+    right.say("-bye\r\n");  // An unsolicited reply ends the connection.
     rig.run_until([&] { return second.accepted() > before && is_at(rig, right.port()); });
     BOOST_TEST(!is_at(rig, wrong.port()));
 }
 
-// All known nodes are gone, but the names in the URI still work.
+// All known nodes are unreachable, but the names in the URI still work.
 BOOST_AUTO_TEST_CASE(seeds_find_the_nodes_after_all_addresses_change, *label("fault-70")) {
     std::optional<fake_server> old_node(
         std::in_place, [](const auto& command) { return answer_as_server(command); });
@@ -629,7 +634,7 @@ BOOST_AUTO_TEST_CASE(seeds_find_the_nodes_after_all_addresses_change, *label("fa
     rig.run_until([&] { return is_at(rig, new_node.port()); });
 }
 
-/// With the rights that docs/permissions.md lists, and no others.
+/// The user has exactly the rights that docs/permissions.md lists.
 BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_cluster) {
     const moved_slot slot("{rights}");
     strings rights{"ACL", "SETUSER", "colock", ">x"};
@@ -655,14 +660,15 @@ BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_cluster) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// These kill nodes, and have a cluster of their own.
+// These tests kill nodes, so each has a cluster of its own.
 BOOST_AUTO_TEST_SUITE(cluster_failover_test)
 
-/// Three masters with a replica each.
+/// Three masters with one replica each.
 struct with_replicas {
     redis_cluster nodes{3, 1};
 
-    /// Kills the master of the key, and waits until its replica has taken over. Gives the number of the replica.
+    /// Kills the master of the key and waits until its replica has taken over. Returns the number of the
+    /// replica.
     std::size_t kill_master_of(const std::string& key) {
         const std::size_t master = nodes.first_owner_of(key);
         nodes[master].kill();
@@ -672,7 +678,7 @@ struct with_replicas {
     }
 };
 
-// A master that dies never says MOVED.
+// A master that dies never replies with MOVED.
 BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
@@ -691,7 +697,7 @@ BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replica
     const auto before = std::chrono::steady_clock::now();
     BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
     BOOST_TEST(contains(rig.status().why_quarantined, "failover_quarantine"));
-    // The other masters go on.
+    // The other masters continue to serve.
     for (const std::string key : {"a", "b", "c", "d", "e"}) {
         if (nodes.first_owner_of(key) != nodes.first_owner_of("k")) {
             BOOST_TEST(rig.acquire(key, "ann") == "granted");
@@ -703,7 +709,7 @@ BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replica
     BOOST_TEST(rig.release("k", "bob") == "granted");
 }
 
-// A dead master has no replica. Its slots are assigned to another master by hand, without their locks.
+// A dead master has no replica. Its slots are manually assigned to another master, without their locks.
 BOOST_AUTO_TEST_CASE(a_slot_reassigned_to_another_master_is_quarantined, *label("fault-70")) {
     redis_cluster nodes(3, 0, {"--cluster-require-full-coverage", "no"});
     instance_rig rig(nodes.uri(3), settings_with(1s));
@@ -728,7 +734,7 @@ BOOST_AUTO_TEST_CASE(a_slot_reassigned_to_another_master_is_quarantined, *label(
     });
     BOOST_TEST(contains(*vote.detail, "its slot was taken over"), *vote.detail);
     BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
-    for (const std::string key : {"a", "b", "c", "d", "e"}) {  // other slots go on
+    for (const std::string key : {"a", "b", "c", "d", "e"}) {  // Other slots continue to serve.
         if (nodes.first_owner_of(key) != dead) {
             BOOST_TEST(rig.acquire(key, "ann") == "granted");
         }
@@ -736,7 +742,7 @@ BOOST_AUTO_TEST_CASE(a_slot_reassigned_to_another_master_is_quarantined, *label(
     rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
 }
 
-// Such a failover holds up writes for a while, and loses none.
+// A manual failover delays writes for a moment, and loses none.
 BOOST_FIXTURE_TEST_CASE(a_manual_failover_loses_no_lock, with_replicas, *label("fault-76")) {
     instance_rig rig(nodes.uri(), settings_with(300ms));
     const meter costs(rig.executor(), loop_may_rest);
@@ -751,7 +757,8 @@ BOOST_FIXTURE_TEST_CASE(a_manual_failover_loses_no_lock, with_replicas, *label("
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
-// There and back again. Meanwhile others may have taken locks at the other node, and the last of these may not be replicated.
+// The slots move to the replica and back. In between, other clients may have acquired locks at the other
+// node, and the last of these may not be replicated.
 BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
@@ -777,7 +784,7 @@ BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, wi
     }
 }
 
-// A release that the dead master's node refuses is sent again when this is possible.
+// A release that the dead master's node refuses is sent again when possible.
 BOOST_FIXTURE_TEST_CASE(a_refused_release_can_be_sent_to_the_promoted_master, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
@@ -792,16 +799,18 @@ BOOST_FIXTURE_TEST_CASE(a_refused_release_can_be_sent_to_the_promoted_master, wi
     rig.run_until([&] { return rig.release("k", "ann").starts_with("denied"); });
 }
 
-// Without the quarantine, a promoted replica grants a lock again that was not replicated.
+// Without the quarantine, a promoted replica grants a lock a second time if the first grant was not
+// replicated.
 BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
     const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
-    nodes[master + 3].pause();  // its replica receives nothing any more
+    nodes[master + 3].pause();  // The replica receives nothing from now on.
     BOOST_TEST(rig.acquire("other", "ann") != "");
-    // More data than the sockets can hold, so that the replica has to synchronize again and misses the lock.
+    // Writes more data than the sockets can hold. The replica must then synchronize again, and misses the
+    // lock.
     nodes[master].command({"CLIENT", "KILL", "TYPE", "replica"});
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     nodes[master].kill();
@@ -811,7 +820,7 @@ BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_re
     rig.run_until(granted_again);
 }
 
-// At the address of its only node there is another cluster, which knows nothing of the locks. Its epoch is higher.
+// Another cluster, which has none of the locks, takes over the address of the only node. Its epoch is higher.
 BOOST_AUTO_TEST_CASE(a_cluster_at_the_address_of_another_one_is_quarantined, *label("fault-91")) {
     redis_cluster nodes(1);
     instance_rig rig(nodes.uri(), settings_with(1s));

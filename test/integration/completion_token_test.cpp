@@ -32,7 +32,7 @@ config in_memory() {
     return configuration;
 }
 
-/// What an operation needs to be started.
+/// The objects that an operation needs.
 struct scene {
     scene(client::executor_type executor, const config& configuration, lock_options options)
         : locks(executor, configuration), lock(locks, "resource", options) {}
@@ -42,8 +42,8 @@ struct scene {
     lease held;
 };
 
-// An operation is described by: `starts_with_lease`, `options` of the lock, `start` with a token, and
-// `check` of what it completes with after the error.
+// Each operation has four members: `starts_with_lease`, the `options` of the lock, `start`, and `check`. The
+// function `start` takes a token. The function `check` takes the results of the operation after the error.
 
 struct from_a_free_lock {
     static constexpr bool starts_with_lease = false;
@@ -116,7 +116,8 @@ struct wait_lost : from_a_held_lock {
 
 struct close : from_a_held_lock {
     static constexpr auto start = [](scene& s, auto&& token) {
-        s.held.wait_lost([&s](const error&) { s.held = lease(); });  // closing waits for its holder
+        // Closing waits for this release.
+        s.held.wait_lost([&s](const error&) { s.held = lease(); });
         return s.locks.close(std::forward<decltype(token)>(token));
     };
     static void check() {}
@@ -131,13 +132,13 @@ struct with_lock : from_a_free_lock {
     static void check(int result) { BOOST_TEST(result == 42); }
 };
 
-/// Those whose handlers take a `colock::error` first.
+/// The operations whose handlers take a `colock::error` first.
 using operations = std::tuple<acquire, try_acquire, try_acquire_for, try_acquire_until, extend,
                               release, wait_lost, close>;
 using all_operations = std::tuple<acquire, try_acquire, try_acquire_for, try_acquire_until, extend,
                                   release, wait_lost, close, with_lock>;
 
-/// Runs `test(scene)` for an operation, ready to be started.
+/// Prepares an operation and runs `test(scene)`.
 template <typename Operation, typename Test>
 void on_scene(Test test, const config& configuration = in_memory()) {
     run_test([&]() -> asio::awaitable<void> {
@@ -146,12 +147,12 @@ void on_scene(Test test, const config& configuration = in_memory()) {
             s.held = co_await s.lock.acquire();
         }
         co_await test(s);
-        s.held = lease();  // closing waits for its holder
+        s.held = lease();  // Closing waits for this release.
         co_await s.locks.close();
     }());
 }
 
-/// Starts it with a token that makes it awaitable, and checks what it gives.
+/// Starts the operation with a token that makes it awaitable, and checks the result.
 template <typename Operation, typename Token>
 asio::awaitable<void> await_and_check(scene& s, Token token) {
     using awaited = decltype(Operation::start(s, token));
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_SUITE(completion_token_test)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(operations_are_deferred_by_default, Operation, operations) {
     on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
-        // as_tuple alone is as_tuple of the default; so this is co_await operation().
+        // A bare as_tuple adapts the default token, so this tests co_await operation().
         auto result = co_await Operation::start(s, asio::as_tuple);
         BOOST_TEST(!std::get<0>(result));
     });
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(callback_with_error, Operation, operations) {
             Operation::check(results...);
             done = true;
         });
-        BOOST_TEST(!done);  // never inside the call
+        BOOST_TEST(!done);  // Handlers are never called inside the initiating call.
         co_await async_wait_until([&] { return done; });
     });
 }
@@ -259,7 +260,7 @@ BOOST_AUTO_TEST_CASE(with_lock_accepts_a_callback) {
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(use_future, Operation, all_operations) {
     config configuration = in_memory();
-    configuration.thread_safe = true;  // it is started from here, and runs over there
+    configuration.thread_safe = true;  // The operation starts here and runs on the other thread.
     asio::io_context context;
     std::optional<std::jthread> runner;
     std::optional<scene> s(std::in_place, context.get_executor(), configuration,
@@ -276,11 +277,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(use_future, Operation, all_operations) {
     } else {
         Operation::check(future.get());
     }
-    s.reset();  // and the context runs out of work
+    s.reset();  // The context then runs out of work.
 }
 
-/// The handler runs on the executor that it is bound to, whose context the pending operation keeps
-/// at work, and no longer than until then.
+/// The handler runs on its associated executor. The pending operation keeps the executor's context at work,
+/// but only until the handler has run.
 BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor, Operation, operations) {
     on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
         asio::io_context other;
@@ -304,7 +305,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor, Operation, operations) {
     });
 }
 
-/// With the other context's thread waiting for the handler, which drops the result over there.
+/// A thread of the other context waits for the handler. The result is destroyed on that thread.
 BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor_with_a_thread, Operation, operations) {
     config configuration = in_memory();
     configuration.thread_safe = true;
@@ -322,7 +323,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor_with_a_thread, Operation, operations
     on_scene<Operation>(test, configuration);
 }
 
-/// A finished operation does not keep the other context at work, even if the lease remembers it.
+/// A finished operation does not keep the other context at work, even though its lease still exists.
 BOOST_AUTO_TEST_CASE(a_cancelled_wait_releases_its_executor) {
     on_scene<extend>([](scene& s) -> asio::awaitable<void> {
         asio::io_context other;
@@ -344,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_releases_its_executor) {
     });
 }
 
-/// Counts what it has given out.
+/// Counts the live allocations.
 template <typename T>
 struct counting_allocator {
     using value_type = T;
@@ -370,7 +371,7 @@ struct counting_allocator {
     friend bool operator==(const counting_allocator&, const counting_allocator&) = default;
 };
 
-/// The handler's memory comes from its allocator, and is given back before the handler runs.
+/// The memory of the handler comes from its associated allocator and is freed before the handler runs.
 BOOST_AUTO_TEST_CASE_TEMPLATE(bind_allocator, Operation, operations) {
     on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
         const counting_allocator<std::byte> allocator;

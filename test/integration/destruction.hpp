@@ -15,17 +15,17 @@
 #include <optional>
 #include <utility>
 
-// Lease, mutex, client and context, to be destroyed in every order with operations under way.
+// Destroys lease, mutex, client and context in every order, with pending operations.
 
 namespace colock::test {
 
-/// A handler that tells whether it still exists.
+/// A handler that shows whether it still exists.
 struct mark {
     std::shared_ptr<int> life = std::make_shared<int>(0);
     [[nodiscard]] std::weak_ptr<int> watch() const { return life; }
 };
 
-/// Everything that a case uses, to be destroyed in any order.
+/// All objects of a case. They can be destroyed in any order.
 struct parts {
     explicit parts(const config& configuration, lock_options options)
         : context(std::in_place),
@@ -33,7 +33,7 @@ struct parts {
           lock(std::in_place, *locks, "resource", options),
           held(std::in_place) {}
 
-    /// Takes the lock.
+    /// Acquires the lock.
     void hold() {
         lock->acquire([&](error, lease granted) { *held = std::move(granted); });
         for (const auto start = steady_clock::now();
@@ -66,7 +66,7 @@ struct parts {
     std::optional<lease> held;
 };
 
-/// Starts every operation there is, lets them run for `turns` handlers, and destroys all in `order`.
+/// Starts every operation, runs `turns` handlers, and destroys the objects in the given order.
 inline void destroy_in_order(const config& configuration, const std::array<std::size_t, 4>& order,
                              std::size_t turns) {
     parts p(configuration, {});
@@ -90,8 +90,8 @@ inline void destroy_in_order(const config& configuration, const std::array<std::
     for (const std::size_t part : order) {
         p.destroy(part);
     }
-    // The handlers are gone with the context and all that refers to it, called or not. The lambda
-    // above still has its copy.
+    // All handlers have been called, or destroyed with the context and the objects that refer to it. Only the
+    // lambda above still has a copy.
     BOOST_TEST(life.use_count() == 1);
 }
 

@@ -14,8 +14,9 @@
 #include <optional>
 #include <utility>
 
-// Lease, mutex, client and context are destroyed in every order, with operations under way. Handlers are called or
-// destroyed, and no destroyed object is touched (for the address sanitizer). And objects that were moved from.
+// Lease, mutex, client and context are destroyed in every order, with pending operations. Every handler is
+// called or destroyed. The address sanitizer checks that no destroyed object is used. Further cases test
+// objects that were moved from.
 
 namespace {
 
@@ -30,7 +31,7 @@ config in_memory() {
 
 BOOST_AUTO_TEST_SUITE(destruction_test)
 
-/// Each operation of a lock whose client is gone.
+/// Checks each operation of a lock whose client no longer exists.
 asio::awaitable<void> check_closed(const mutex& lock) {
     const auto [e1, nothing] = co_await lock.acquire(asio::as_tuple);
     BOOST_TEST((e1 == errc::client_closed));
@@ -56,7 +57,8 @@ asio::awaitable<void> check_closed(const mutex& lock) {
     BOOST_TEST((lock.body_executor() == asio::system_executor()));
 }
 
-/// Each operation of a shared mutex whose client is gone, also on leases of another one that is not.
+/// Checks each operation of a shared mutex whose client no longer exists, also with leases of another, living
+/// one.
 asio::awaitable<void> check_closed(const shared_mutex& lock, const shared_mutex& other) {
     const auto [e1, nothing] = co_await lock.acquire_shared(asio::as_tuple);
     BOOST_TEST((e1 == errc::client_closed));
@@ -68,7 +70,7 @@ asio::awaitable<void> check_closed(const shared_mutex& lock, const shared_mutex&
     BOOST_TEST((e3 == errc::client_closed));
     BOOST_TEST(!no_writer.valid());
     for (const bool writes : {false, true}) {
-        lease held;  // GCC 12 cannot do with a conditional expression of two co_await
+        lease held;  // GCC 12 cannot compile a conditional expression with two co_await.
         if (writes) {
             held = co_await other.acquire();
         } else {
@@ -162,15 +164,15 @@ BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_with_servers, shar
     }
 }
 
-/// What is under way when everything is destroyed.
+/// The operation that is pending when everything is destroyed.
 struct scene {
     config configuration;
     proxies& network;
-    bool with_lease;  // the lock is held already
+    bool with_lease;  // Whether the lock is already held.
     std::function<void(parts&, mark)> start;
 };
 
-/// Destroys everything while an operation waits for the answers of all servers.
+/// Destroys everything while an operation waits for the replies of all servers.
 void destroy_in_flight(const scene& what, const std::array<std::size_t, 4>& order) {
     mark m;
     const auto life = m.watch();
@@ -198,7 +200,7 @@ void destroy_in_flight(const scene& what, const std::array<std::size_t, 4>& orde
             p.destroy(part);
         }
     }
-    BOOST_TEST(life.expired());  // every handler is gone
+    BOOST_TEST(life.expired());  // No handler is left.
     for (auto& link : what.network) {
         link.resume();
     }
@@ -245,7 +247,7 @@ BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_close,
     destroy_in_flight_in_every_order(instances,
                                      {quiet_config(), network, true, [](parts& p, mark m) {
                                           p.locks->close([m](auto&&...) {});
-                                          *p.held = lease();  // close() waits for its release
+                                          *p.held = lease();  // Closing waits for this release.
                                       }});
 }
 
@@ -284,8 +286,8 @@ BOOST_AUTO_TEST_CASE(destroying_a_context_destroys_coroutines_that_own_objects) 
     }
 }
 
-/// No server answers the release, and `close` gives it up. What is kept for its votes must be freed with the context
-/// (the address sanitizer would report a leak).
+/// No server replies to the release, and `close` gives up. The memory that is kept for the votes must be
+/// freed with the context. Otherwise the address sanitizer reports a leak.
 BOOST_AUTO_TEST_CASE(a_context_may_be_destroyed_before_the_last_votes) {
     servers instances(3);
     config configuration = instances.config();

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Real Sentinels, and the death of a master while many lock. In sentinel_test Sentinels say what they are told to.
+// Real Sentinels, and the death of a master with many concurrent lock users. In sentinel_test, the Sentinels
+// are fake.
 
 #include "locks.hpp"
 #include "support/meter.hpp"
@@ -21,11 +22,11 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Sentinels ping every second at most. With less than that they may take a master that they have just promoted for
-/// dead, and fail over once more.
+/// Sentinels ping once a second at most. With a shorter limit, they may consider a newly promoted master dead
+/// and fail over again.
 constexpr milliseconds down_after = 2s;
 
-/// A master, two replicas, and three Sentinels that watch them.
+/// A master, two replicas, and three Sentinels that monitor them.
 class deployment {
 public:
     deployment() {
@@ -50,8 +51,8 @@ public:
                 });
             },
             30s);
-        // A replica is counted among the connected ones before it has the master's data. If the master dies that early,
-        // the Sentinels fail over several times.
+        // A replica counts as connected before it has the master's data. If the master dies that early, the
+        // Sentinels fail over several times.
         wait_until(
             [this] {
                 return std::all_of(
@@ -79,7 +80,8 @@ private:
 
 BOOST_AUTO_TEST_SUITE(failover_test)
 
-// Two clients with 200 coroutines on 20 names, so that locks are contended inside each client and between the two.
+// Two clients with 200 coroutines on 20 names. Locks are thus contended inside each client and between the
+// two.
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_during_a_sentinel_failover) {
     deployment servers;
     run_test(
@@ -103,14 +105,17 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_during_a_sentinel_failover) {
             lease lasting = co_await mutex(first, "lasting", with_ttl(1s)).acquire();
             servers.first_master().kill();
             const stopwatch since_death;
-            co_await lasting.wait_lost();  // the watchdog says so, since nobody can renew it
+            // The watchdog reports the loss, because no renewal succeeds.
+            co_await lasting.wait_lost();
             BOOST_TEST(!lasting.loss().message().empty());
 
-            // The Sentinels take down_after to notice, up to a second or so to agree, and some more to tell all of them.
+            // The Sentinels take down_after to detect the death, about a second to agree, and some time to
+            // inform all of them.
             co_await async_wait_until(
                 [&] { return first.instances()[0].state == instance_state::quarantined; }, 40s);
             const milliseconds failover = since_death.elapsed();
-            // A lease that has reached the new master is handed off meanwhile; new ones are many.
+            // A lease that has reached the new master can be handed off during the quarantine. 500 visits
+            // show new grants.
             const std::size_t before = all.visits();
             co_await async_wait_until([&] { return all.visits() > before + 500; }, 20s);
             const milliseconds pause = since_death.elapsed();

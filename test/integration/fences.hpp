@@ -19,13 +19,13 @@ inline lock_options fenced(lock_options options = {}) {
 /// The counter of the lock "x".
 inline const std::string counter_name = "{x}:colock:fence";
 
-/// The counter's value on a server; 0 if there is none.
+/// Returns the counter's value on a server, or 0 if there is none.
 inline std::uint64_t counter_on(const redis_server& server) {
     const auto text = server.command({"GET", counter_name});
     return text ? std::stoull(*text) : 0;
 }
 
-/// On how many servers the counter is no less than this fence.
+/// Returns the number of servers whose counter is at least this fence.
 inline std::size_t counted_to(servers& instances, std::uint64_t fence) {
     std::size_t count = 0;
     for (const redis_server& server : instances) {
@@ -38,7 +38,7 @@ inline std::size_t counted_to(servers& instances, std::uint64_t fence) {
 inline asio::awaitable<std::uint64_t> next_fence(const mutex& lock) {
     lease held = co_await lock.acquire();
     const std::uint64_t fence = held.fence();
-    co_await held.release(asio::as_tuple);  // goes on in the background if it was too slow
+    co_await held.release(asio::as_tuple);  // A slow release continues in the background.
     co_return fence;
 }
 

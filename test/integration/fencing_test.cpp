@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// Fences on real servers, also when these lose data or hold counters that are no numbers.
+// Fences on real servers, also if these lose data or hold counters that are not numbers.
 
 namespace {
 
@@ -23,9 +23,9 @@ using namespace colock::test;
 using boost::unit_test::label;
 using strings = std::vector<std::string>;
 
-constexpr std::uint64_t far = std::uint64_t{1} << 52;  // ahead of every clock
+constexpr std::uint64_t far = std::uint64_t{1} << 52;  // Ahead of every clock.
 
-/// A resource that refuses a write whose fence is smaller than the largest that it has seen.
+/// A resource that refuses a write whose fence is smaller than the largest one so far.
 class fenced_resource {
 public:
     /// Returns whether the value was written.
@@ -45,7 +45,7 @@ private:
     redis_server server_;
 };
 
-/// Lets the servers' counters differ, each by `step` from the one before.
+/// Sets the servers' counters to different values, each larger by `step` than the one before.
 void scatter_counters(servers& instances, std::uint64_t first, std::uint64_t step) {
     for (redis_server& server : instances) {
         server.command({"SET", counter_name, std::to_string(first)});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(counters_that_agree_need_no_second_round_trip) {
         const mutex lock(locks, "x", fenced());
         std::uint64_t last = co_await next_fence(lock);
         co_await async_wait_until([&] { return idle(locks); });
-        const auto commands = [&] {  // a server may have a command of its own for releases
+        const auto commands = [&] {  // A server may have a native command for releases.
             return executed(instances, "evalsha") + executed(instances, "delifeq") +
                    executed(instances, "delex");
         };
@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(counters_that_agree_need_no_second_round_trip) {
             last = fence;
         }
         co_await async_wait_until([&] { return idle(locks); });
-        // An acquire and a release are one command each. Some servers may know of a second of their clocks before the
-        // others, and then there is one more.
+        // An acquire and a release take one command each. A server's clock may reach the next second before
+        // the others, and then one more command is sent.
         const std::size_t sent = commands() - before;
         BOOST_TEST(sent >= 5 * 2 * cycles);
         BOOST_TEST(sent <= 5 * 2 * cycles + 5 * 10);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(fences_grow_while_a_minority_is_down) {
         co_await all_ready(locks);
         const mutex lock(locks, "x", fenced());
         std::uint64_t last = 0;
-        for (std::size_t i = 0; i != 15; ++i) {  // two other servers each time
+        for (std::size_t i = 0; i != 15; ++i) {  // Drops two other connections each time.
             network[i % 5].drop();
             network[(i + 2) % 5].drop();
             const std::uint64_t fence = co_await next_fence(lock);
@@ -148,15 +148,16 @@ BOOST_AUTO_TEST_CASE(fences_grow_while_a_minority_is_down) {
     }());
 }
 
-/// What follows the token in a request that tells all servers the largest of their counters.
+/// The bytes that follow the token in the second-round request, which carries the largest counter to all
+/// servers.
 const std::string second_round = "$1\r\n0\r\n$16\r\n";
 
-/// Waits until the second round of an acquire is under way to the servers, and held up.
+/// Waits until the second round of an acquire is in flight but has not reached the servers.
 asio::awaitable<void> second_round_held_up(const servers& instances, proxies& network) {
     for (auto& link : network) {
         co_await async_wait_until([&] { return link.waiting() != 0; });
     }
-    BOOST_TEST(instances.holding("x") >= 3U);  // the first round has reached a quorum at least
+    BOOST_TEST(instances.holding("x") >= 3U);  // The first round has reached at least a quorum.
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_second_round_is_rolled_back) {
@@ -308,7 +309,7 @@ BOOST_AUTO_TEST_CASE(the_write_of_a_stopped_holder_is_refused, *label("fault-20"
         const std::string first_fence = co_await process.ask("fence");
         BOOST_TEST(resource.write("by the first", first_fence));
         BOOST_TEST(resource.write("by the first again", first_fence));
-        process.pause();  // when it is about to write once more
+        process.pause();  // Before it writes again.
         process.tell("fence");
         lease b = co_await mutex(others, "x", fenced()).acquire();
         BOOST_TEST(resource.write("by its successor", std::to_string(b.fence())));
@@ -325,10 +326,10 @@ BOOST_AUTO_TEST_CASE(the_write_of_a_stopped_holder_is_refused, *label("fault-20"
     }());
 }
 
-/// A server may lose everything, the lock, or only the fence counter.
+/// A server may lose all data, the lock, or only the fence counter.
 const std::vector<strings> losses{{"FLUSHALL"}, {"DEL", "x"}, {"DEL", counter_name}};
 
-/// One server after another loses it, alone or together with the next ones.
+/// The servers lose their data one after another, each alone or together with the next ones.
 BOOST_AUTO_TEST_CASE(fences_grow_although_counters_are_lost_between_holders, *label("fault-25")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -352,14 +353,14 @@ BOOST_AUTO_TEST_CASE(fences_grow_although_counters_are_lost_between_holders, *la
     }());
 }
 
-/// A minority is healed, and its counters then reach the fence again.
+/// The keys of a minority are restored, and its counters then reach the fence again.
 BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_are_restored_while_held, *label("fault-25")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         co_await all_ready(others);
-        // The counters are ahead of the servers' clocks, so that a clock does not make up for a lost counter.
+        // The counters are ahead of the servers' clocks, so a clock cannot replace a lost counter.
         for (const redis_server& server : instances) {
             server.command({"SET", counter_name, "4503599627370496"});
         }
@@ -377,7 +378,7 @@ BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_are_restored_while_held, *label
             BOOST_TEST(counter_on(instances[4]) >= last);
             BOOST_TEST(held.fence() == last);
             co_await held.release();
-            // The next fence is larger, even if only two of the servers that did not forget answer.
+            // The next fence is larger, even if only two of the servers that kept their counter answer.
             instances[2].pause();
             const std::uint64_t fence = co_await next_fence(mutex(others, "x", fenced()));
             instances[2].resume();
@@ -387,7 +388,7 @@ BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_are_restored_while_held, *label
     }());
 }
 
-/// Each command makes a counter that cannot be increased.
+/// Each command creates a counter that cannot be increased.
 const std::vector<strings> oddities{
     {"RPUSH", counter_name, "1"},
     {"HSET", counter_name, "1", "1"},
@@ -400,9 +401,9 @@ const std::vector<strings> oddities{
     {"SET", counter_name, " 1"},
     {"SET", counter_name, "0x10"},
     {"SET", counter_name, "nan"},
-    {"SET", counter_name, "9007199254740991"},     // 2^53 - 1: there is no next
-    {"SET", counter_name, "9007199254740992"},     // 2^53
-    {"SET", counter_name, "9223372036854775807"},  // INT64_MAX
+    {"SET", counter_name, "9007199254740991"},     // 2^53 - 1: there is no next value.
+    {"SET", counter_name, "9007199254740992"},     // 2^53.
+    {"SET", counter_name, "9223372036854775807"},  // INT64_MAX.
     {"SET", counter_name, std::string(400, '9')},
 };
 
@@ -467,7 +468,7 @@ BOOST_AUTO_TEST_CASE(invalid_counters_on_a_majority_fail_the_acquire, *label("fa
             co_await plain.release();
         }
         for (const auto& instance : locks.instances()) {
-            BOOST_TEST(instance.reason.empty());  // no connection was lost
+            BOOST_TEST(instance.reason.empty());  // No connection was lost.
         }
         instances.flush();
         const std::uint64_t fence = co_await next_fence(mutex(locks, "x", fenced()));

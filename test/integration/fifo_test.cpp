@@ -18,14 +18,15 @@
 #include <string>
 #include <vector>
 
-// Locks whose order binds, on real servers.
+// Locks with a binding order, on real servers.
 
 namespace colock::test {
 namespace {
 
 using boost::unit_test::label;
 
-/// Places last for four seconds without a sign of their client, so that a machine which stands still loses none.
+/// A place expires four seconds after its client's last refresh. A machine that stalls for a moment therefore
+/// loses none.
 constexpr milliseconds ticket_ttl = 4s;
 
 lock_options in_order(milliseconds ttl = 10s) {
@@ -39,7 +40,7 @@ std::size_t waiting_at(const redis_server& server, const std::string& key = "x")
     return std::stoul(server.command({"ZCARD", kinds::waiters_key(key)}).value());
 }
 
-/// Waiters that write down the order of their grants, and hold the lock for a moment.
+/// Waiters that record the order of their grants and hold the lock for a moment.
 class order_of_grants {
 public:
     template <typename Lock>
@@ -62,7 +63,8 @@ private:
     bool is_held_ = false;
 };
 
-/// Many waiters of three clients, each of which arrives when the one before is in the queue.
+/// Checks the order of many waiters of three clients. Each waiter arrives when the one before is in the
+/// queue.
 asio::awaitable<void> expect_order_of_arrival(const config& configuration,
                                               const redis_server& server, lock_options options) {
     const auto executor = co_await asio::this_coro::executor;
@@ -103,8 +105,8 @@ BOOST_AUTO_TEST_CASE(waiters_are_granted_in_the_order_of_arrival) {
     }
 }
 
-/// Fifty processes wait. Every tenth is killed, among them the first. The others get the lock in the order of arrival, and the dead
-/// ones cost one ttl of a ticket, and not one each.
+/// Fifty processes wait. Every tenth is killed, including the first. The others acquire the lock in the order
+/// of arrival. All dead processes together cost one ttl of a ticket.
 BOOST_AUTO_TEST_CASE(processes_that_die_stall_the_others_for_one_ttl_at_most, *label("fault-56")) {
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -155,7 +157,7 @@ BOOST_AUTO_TEST_CASE(processes_that_die_stall_the_others_for_one_ttl_at_most, *l
         150s);
 }
 
-/// Fault 58: cancelled by the caller, by a timeout, and with the client.
+/// Fault 58: waiters are cancelled by the caller, by a timeout, and with the client.
 BOOST_AUTO_TEST_CASE(waiters_that_end_leave_at_once, *label("fault-58")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -192,7 +194,7 @@ BOOST_AUTO_TEST_CASE(waiters_that_end_leave_at_once, *label("fault-58")) {
     }());
 }
 
-/// One that does not wait is refused while a live waiter is there, and enters no queue.
+/// A try is refused while a live waiter is queued, and it does not enter the queue.
 BOOST_AUTO_TEST_CASE(a_try_goes_past_nobody, *label("fault-58")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -207,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_try_goes_past_nobody, *label("fault-58")) {
         for (int i = 0; i != 20; ++i) {
             const auto waiting = co_await start(grants.wait(second, i));
             co_await async_wait_until([&] { return waiting_at(instances[0]) == 1; });
-            // Mostly the try arrives after the release, and before the waiter's attempt.
+            // The try usually arrives after the release and before the waiter's attempt.
             held.reset();
             auto tried = co_await tries.try_acquire();
             BOOST_TEST((!tried || grants.granted().size() == static_cast<std::size_t>(i) + 1));
@@ -302,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_keeps_the_order) {
                                      cluster[cluster.first_owner_of("x")], in_order()));
 }
 
-/// Its keys go to another node one by one. Commands that need two of them wait until all are there.
+/// The keys move to another node one by one. Commands that need two of them wait until all have moved.
 BOOST_AUTO_TEST_CASE(the_order_stays_while_a_slot_moves, *label("fault-72")) {
     redis_cluster cluster(3);
     run_test(

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-// A child process, made by `fork`, and its parent's client. And what ends the program: two threads in a client that
-// is not thread-safe.
+// A child process created by `fork`, and its parent's client. Further cases use a client that is not
+// thread-safe from two threads, which ends the program.
 
 namespace {
 
@@ -33,7 +33,7 @@ using namespace colock;
 using namespace colock::test;
 using asio::execution_context;
 
-/// Runs the context until it is so.
+/// Runs the context until the predicate is true.
 template <std::predicate Predicate>
 void run_until(asio::io_context& context, Predicate predicate) {
     wait_until([&] {
@@ -49,7 +49,7 @@ void run_until_notified(asio::io_context& context, Predicate predicate) {
     run_until(context, std::move(predicate));
 }
 
-/// Until the writers are gone; and closes it.
+/// Reads until all writers have closed the pipe, and closes this end.
 std::string read_all(int pipe_end) {
     std::string result;
     std::array<char, 4096> buffer{};
@@ -60,7 +60,7 @@ std::string read_all(int pipe_end) {
     return result;
 }
 
-/// What `work` gives back, in a child of this process.
+/// Runs `work` in a child process and returns its result.
 template <typename Work>
 std::string in_child(const Work& work) {
     std::array<int, 2> ends{};
@@ -88,7 +88,7 @@ std::string in_child(const Work& work) {
     return WIFEXITED(status) ? result : result + " and the child died";
 }
 
-/// The same, with a context that both are to use.
+/// Does the same with a context that parent and child both use afterwards.
 template <typename Work>
 std::string in_child(asio::io_context& context, const Work& work) {
     context.notify_fork(execution_context::fork_prepare);
@@ -97,7 +97,8 @@ std::string in_child(asio::io_context& context, const Work& work) {
     return result;
 }
 
-/// What a child says on stderr before it dies by SIGABRT; else how it ended.
+/// Returns what a child writes to stderr before it dies by SIGABRT. If it does not, the result ends with "
+/// and no SIGABRT".
 template <typename Work>
 std::string last_words(const Work& work) {
     std::array<int, 2> ends{};
@@ -109,7 +110,7 @@ std::string last_words(const Work& work) {
         throw std::runtime_error("fork");
     }
     if (child == 0) {
-        ::signal(SIGABRT, SIG_DFL);  // not the test framework's
+        ::signal(SIGABRT, SIG_DFL);  // Resets the test framework's handler.
         ::dup2(ends[1], STDERR_FILENO);
         work();
         ::_exit(0);
@@ -121,12 +122,12 @@ std::string last_words(const Work& work) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? result : result + " and no SIGABRT";
 }
 
-/// "1" for each operation that failed as it should, else what it said.
+/// Returns "1" for an operation that fails as expected. Otherwise returns its message.
 std::string verdict(const error& e) {
     return e == errc::forked && e == condition::unavailable ? "1" : "(" + e.message() + ")";
 }
 
-/// A parent with a client that is connected, and holds "x".
+/// A parent whose client is connected and holds "x".
 struct parent : shared_servers<3> {
     enum class network { tcp, unix_sockets };
 
@@ -156,7 +157,7 @@ struct parent : shared_servers<3> {
         return std::move(*result);
     }
 
-    /// The child has changed nothing: leases are held, connections work and are in step.
+    /// Checks that the child has changed nothing: the lease is held, and connections work and are in step.
     void check_untouched() {
         BOOST_TEST(held.valid());
         BOOST_TEST(!held.loss());
@@ -179,7 +180,7 @@ struct parent : shared_servers<3> {
             BOOST_TEST((*released == release_result::released));
         }
         for (const instance_info& one : locks->instances()) {
-            BOOST_TEST(one.reason.empty(), one.reason);  // was never down
+            BOOST_TEST(one.reason.empty(), one.reason);  // The connection was never down.
         }
     }
 
@@ -251,7 +252,8 @@ BOOST_FIXTURE_TEST_CASE(a_child_reports_errors_on_the_executor_of_the_handler, p
     check_untouched();
 }
 
-// The thread sanitizer bears no new threads in a child of a process that has had some; Asio has one to resolve names.
+// The thread sanitizer does not support new threads in the child of a multithreaded process. Asio starts a
+// thread to resolve names.
 #if !defined(__SANITIZE_THREAD__)
 BOOST_FIXTURE_TEST_CASE(a_client_created_in_a_child_works, parent_by_tcp) {
     const std::string said = in_child([&] {
@@ -311,7 +313,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_consumes_no_reply_of_its_parent, Parent, p
         granted = std::move(l);
     });
     p.context.restart();
-    p.context.poll();  // the commands are on their way
+    p.context.poll();  // The commands are in flight.
     const std::string said = in_child(p.context, [&] {
         for (redis_server& server : p.instances) {
             server.resume();
@@ -330,7 +332,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_consumes_no_reply_of_its_parent, Parent, p
     p.check_untouched();
 }
 
-/// The context is run by a thread that does not exist in the child, and may be in the middle of something.
+/// The context is run by a thread that does not exist in the child. The fork may interrupt this thread at any
+/// point.
 BOOST_AUTO_TEST_CASE(a_fork_is_safe_while_another_thread_runs_the_client) {
     for (const bool thread_safe : {false, true}) {
         asio::io_context context;
@@ -374,7 +377,8 @@ BOOST_AUTO_TEST_CASE(a_fork_is_safe_while_another_thread_runs_the_client) {
     }
 }
 
-/// One thread is in a handler that the client has called; another one uses the client, `started` by it.
+/// One thread is inside a handler that the client has called. From there it starts another thread, which uses
+/// the client.
 template <typename Start>
 std::string words_of_two_threads(const Start& start) {
     return last_words([&] {
@@ -403,7 +407,7 @@ BOOST_AUTO_TEST_CASE(concurrent_use_without_thread_safe_aborts_the_program) {
         BOOST_TEST(said.find("config::thread_safe") != std::string::npos, said);
         BOOST_TEST(said.find("no SIGABRT") == std::string::npos, said);
     }
-    // What may be called by any thread.
+    // These functions may be called by any thread.
     BOOST_TEST(words_of_two_threads([](client& locks, lease& held) {
                    ::_exit(held.valid() && locks.counters().held == 1 ? 0 : 1);
                }) == " and no SIGABRT");

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a server can do to an instance that no healthy one does: say too much, too little, or the wrong thing.
+// An instance whose server behaves as no healthy server does. It sends too much, too little, or wrong data.
 
 #include "instance/redis/dialog.hpp"
 #include "instance_group.hpp"
@@ -37,7 +37,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Settings with which silence is not noticed.
+/// Settings under which silence is not detected.
 colock::instance::redis::redis_settings patient_settings() {
     auto settings = quick_settings();
     settings.connection.silence_timeout = 1h;
@@ -50,7 +50,7 @@ colock::instance::redis::redis_settings impatient_settings() {
     return settings;
 }
 
-/// A server that gives this answer to one command, and ordinary answers to all others.
+/// Returns a server that gives this reply to one command, and ordinary replies to all others.
 fake_server answering(const std::string& name, fake_reply with) {
     return fake_server([name, with = std::move(with)](const fake_server::words& command) {
         return command[0] == name ? with : fake_reply(answer_as_server(command));
@@ -67,7 +67,7 @@ constexpr std::size_t limit = std::size_t{1} << 20U;
 constexpr std::size_t piece = 64 * 1024;
 constexpr std::size_t pieces = (std::size_t{1} << 30U) / piece;
 
-/// A gigabyte in all.
+/// Returns a reply of a gigabyte in total.
 fake_reply endless(const std::string& begin, const std::string& more) {
     std::string text;
     while (text.size() < piece) {
@@ -83,7 +83,7 @@ colock::instance::redis::redis_settings limited_settings() {
 }
 
 void check_too_large(const std::string& command, const fake_reply& reply) {
-    // The kernel buffers of both sides.
+    // The size of the kernel buffers of both sides.
     constexpr std::size_t on_the_way = std::size_t{32} << 20U;
     const fake_server server = answering(command, reply);
     const redis_server other;
@@ -98,7 +98,7 @@ void check_too_large(const std::string& command, const fake_reply& reply) {
     all.run_until([&] { return !all[0].snapshot().reason.empty(); });
     const std::string reason = all[0].snapshot().reason;
     if (command == "SET") {
-        // The next connection may be there by now, and end for a reason of its own.
+        // The next connection may already exist, and end for a different reason.
         all.submit(step::release, "k", "ann");
         BOOST_TEST(contains(all.votes()[0], ", granted"));
     }
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_oversized_array_ends_the_connection) {
     check_too_large("SET", endless("*1000000000\r\n", ":1\r\n"));
 }
 
-/// Its length could be within the limit, but its elements are not.
+/// The length of the push could be within the limit, but the size of its elements is not.
 BOOST_AUTO_TEST_CASE(a_push_that_grows_past_the_limit_ends_the_connection) {
     check_too_large("SET", endless(">300000\r\n", ":1\r\n"));
 }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(out_of_step)
 
-/// One reply was lost. The server goes on sending, but the command stays unanswered.
+/// One reply was lost. The server continues to send, but the command stays unanswered.
 BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
     std::atomic<bool> silent{false};
     fake_server server([&silent](const fake_server::words& command) -> std::string {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_dropped_reply_ends_the_connection) {
     BOOST_TEST(!rig.status().reason.empty());
 }
 
-// The reply to a command that its sender has given up still belongs to this command.
+// The reply to a withdrawn command still belongs to this command.
 BOOST_AUTO_TEST_CASE(a_withdrawn_command_keeps_its_reply, *label("fault-79")) {
     const redis_server server;
     tcp_proxy network(server.port());
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(an_incomplete_push_ends_the_connection_in_time) {
 
 namespace {
 
-/// Begins with that, and never ends.
+/// Returns a reply that begins with `begin` and never ends.
 fake_reply flood(const std::string& begin = {}) {
     std::string pushes;
     for (int i = 0; i != 100; ++i) {
@@ -296,7 +296,7 @@ fake_reply flood(const std::string& begin = {}) {
 
 }  // namespace
 
-/// Each message kept the timer from firing.
+/// A defect let each message postpone the timer.
 BOOST_AUTO_TEST_CASE(a_dialog_ends_in_time_in_a_flood_of_pushes, *label("fault-105")) {
     const fake_server from_the_beginning([](const fake_server::words&) { return flood(); });
     const fake_server later([](const fake_server::words& command) {
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_pushes_does_not_count_as_an_answer, *label("faul
     BOOST_TEST(acquiring.acquire("k", "ann") == "failed: connection lost");
 }
 
-/// Messages of one Sentinel have the others asked.
+/// Messages of one Sentinel make the client query the other Sentinels.
 BOOST_AUTO_TEST_CASE(a_flood_of_messages_causes_no_flood_of_queries, *label("fault-105")) {
     const redis_server master;
     fake_sentinel loud;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_messages_causes_no_flood_of_queries, *label("fau
     BOOST_TEST((since.elapsed() >= 400ms));
 }
 
-/// What was computed with the largest numbers has overflowed.
+/// Computations with the largest numbers overflowed.
 BOOST_AUTO_TEST_CASE(an_implausible_uptime_counts_as_not_reported, *label("fault-105")) {
     for (const std::chrono::seconds uptime :
          {std::chrono::seconds::max(), std::chrono::seconds::min(), std::chrono::seconds(-1)}) {
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(pushes_of_any_kind_are_ignored) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// The event loop was blocked, so nobody has read the answers.
+// The event loop is blocked, so the replies remain unread.
 BOOST_AUTO_TEST_SUITE(blocked_event_loop)
 
 BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
     const std::size_t changes = rig.state_changes();
-    for (int i = 0; i != 2000; ++i) {  // more than is read at once
+    for (int i = 0; i != 2000; ++i) {  // More than one read returns.
         rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.run_until([&] { return rig.voted(0); });
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
 BOOST_AUTO_TEST_CASE(an_idle_connection_survives_a_blocked_event_loop) {
     const redis_server server;
     auto settings = impatient_settings();
-    settings.connection.silence_timeout = 1500ms;  // half of it for the ping: the server may pause
+    settings.connection.silence_timeout = 1500ms;  // The ping uses half. The server may stall.
     instance_rig rig(server.uri(), settings);
     rig.run_until_ready();
     const std::size_t changes = rig.state_changes();
@@ -450,7 +450,7 @@ BOOST_AUTO_TEST_CASE(no_blocked_event_loop_is_reported_for_a_silent_server) {
     server.pause();
     rig.submit(step::acquire, "k", "ann");
     auto last = steady_clock::now();
-    steady_clock::duration longest{};  // for which this process did not run
+    steady_clock::duration longest{};  // The longest time during which this process did not run.
     rig.run_until([&] {
         longest = std::max(longest, steady_clock::now() - last);
         last = steady_clock::now();
@@ -463,12 +463,13 @@ BOOST_AUTO_TEST_CASE(no_blocked_event_loop_is_reported_for_a_silent_server) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// A proxy that answers with an error may have forwarded the command.
+// A proxy that replies with an error may have forwarded the command.
 BOOST_AUTO_TEST_SUITE(errors_after_the_execution)
 
 namespace {
 
-/// Forwards commands that make or delete a key to a server. Answers an acquire with an error, after it was executed.
+/// Returns a proxy that forwards commands which create or delete a key. It replies to an acquire with an
+/// error after the server has executed it.
 fake_server timing_out(redis_server& behind) {
     return fake_server([&behind](const fake_server::words& command) -> std::string {
         const bool acquires =
@@ -520,7 +521,7 @@ BOOST_AUTO_TEST_CASE(a_key_set_by_a_failed_fenced_acquire_is_deleted) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// The server accepts connections and never answers.
+// The server accepts connections and never replies.
 BOOST_AUTO_TEST_SUITE(silent_from_the_beginning)
 
 namespace {
@@ -529,7 +530,7 @@ fake_server silent_server() {
     return fake_server([](const fake_server::words&) { return ""; });
 }
 
-/// Three such servers, and a configuration that does not give up connecting before the test ends.
+/// Three such servers, and a configuration that keeps connecting until the test ends.
 struct silent_servers {
     fake_server a = silent_server();
     fake_server b = silent_server();
@@ -603,7 +604,7 @@ BOOST_AUTO_TEST_CASE(connect_timeout_bounds_connecting_and_the_probe) {
     BOOST_TEST(reason == "the probe was not answered in time (connect_timeout, 2000 ms)");
 }
 
-/// The first call waits for a server that answers, whichever call it is.
+/// The first call waits for a server that replies, whichever call it is.
 BOOST_AUTO_TEST_CASE(the_first_call_waits_for_a_healthy_server) {
     const redis_server server;
     run_test([](std::string uri) -> asio::awaitable<void> {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What clients that wait for a lock cost the servers while nothing changes.
+// How many commands waiting clients send to the servers while nothing changes.
 
 #include "integration/locks.hpp"
 
@@ -17,8 +17,8 @@ namespace {
 using namespace colock;
 using namespace colock::test;
 
-/// How often the servers have executed each command, those that scripts call included; but not what a connection costs that
-/// nobody uses.
+/// Returns how often the servers have executed each command, including calls from scripts. The commands that
+/// an idle connection sends are left out.
 std::map<std::string, std::size_t> calls(servers& instances) {
     std::map<std::string, std::size_t> result;
     for (const redis_server& server : instances) {
@@ -43,7 +43,8 @@ struct waiting_client {
         : locks(executor, configuration) {}
 };
 
-/// Clients that have waited for five seconds may cost so many commands a second each, at all servers together.
+/// Checks that the waiting clients stay below a number of commands a second each, over all servers. The
+/// clients have waited for five seconds before.
 template <std::size_t N, typename Lock>
 asio::awaitable<void> cost_little(std::size_t waiters, double most) {
     shared_servers<N> scene;
@@ -61,7 +62,8 @@ asio::awaitable<void> cost_little(std::size_t waiters, double most) {
     co_await async_wait_until([&] { return since_start.elapsed() >= 5s; });
     double rate = most + 1;
     std::string which;
-    // A program that stands still meanwhile loses its place in the queue, and asks more for a while.
+    // A program that stalls during the measurement loses its place in the queue, and sends more commands for
+    // a while.
     for (const stopwatch all_time; rate > most && all_time.elapsed() < 40s;) {
         const auto before = calls(scene.instances);
         const stopwatch watch;
@@ -97,8 +99,8 @@ BOOST_AUTO_TEST_CASE(mutex_waiters_send_few_commands_to_three_servers) {
     run_test(cost_little<3, mutex>(4, 4), 100s);
 }
 
-/// A writer has to renew its mark, by which the servers let in no reader. A mark lives for a second only, since that of a dead
-/// writer keeps readers out.
+/// A writer must refresh its writer mark, which keeps new readers out. The mark expires after only a second,
+/// because the mark of a dead writer keeps readers out too.
 BOOST_AUTO_TEST_CASE(waiting_writers_send_commands_at_a_bounded_rate) {
     run_test(cost_little<1, shared_mutex>(4, 30), 100s);
 }

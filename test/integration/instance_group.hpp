@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-// The instances of one client on a bench: what goes in is one batch for all of them.
+// Tests all instances of one client together. A turn submits one batch for all of them.
 
 namespace colock::test {
 
-/// Instances that share an encoder, and are all given the same batches. Checks that there is exactly
-/// one vote of each instance on each command for it, and no other. Here databases of one server may be several instances, which
-/// a client does not allow.
+/// Instances that share an encoder and get the same batches. The group checks that each instance casts
+/// exactly one vote on each command for it, and no other vote. Databases of one server may serve as several
+/// instances here, which a client does not allow.
 class instance_group final : public instance::vote_receiver, public instance::instance_observer {
 public:
     using strings = std::vector<std::string>;
@@ -62,7 +62,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return instances_.size(); }
     [[nodiscard]] instance::instance& operator[](std::size_t i) { return *instances_[i]; }
 
-    /// Submits, for all or for some; the tag of the command, which counts from 0.
+    /// Submits a command for all instances or some. Returns the tag of the command. Tags count from 0.
     instance::command_tag submit(const step_of_kind& what, std::string key, std::string token = {},
                                  core::instance_set targets = core::instance_set::all(),
                                  core::time_point deadline = core::never) {
@@ -83,13 +83,13 @@ public:
         return tag;
     }
 
-    /// Of what was not sent: instance `index` is not to execute it.
+    /// Withdraws a command that has not been sent. Instance `index` must then not execute it.
     void withdraw(instance::command_tag tag, std::size_t index) {
         sent_.at(tag).wanted[index] = false;
         turn_.batch().reconsider();
     }
 
-    /// Gives all of them what was submitted until now.
+    /// Sends the commands submitted so far to all instances.
     void flush() {
         const auto batch = turn_.end();
         const core::time_point now = std::chrono::steady_clock::now();
@@ -123,8 +123,8 @@ public:
         return !sent_.at(tag).votes[index].empty();
     }
 
-    /// Flushes, and gives the votes of all instances on all commands since the last call: for each
-    /// command "granted, denied: another, none", in their order.
+    /// Flushes, and returns the votes of all instances on all commands since the last call. There is one text
+    /// for each command, in order, such as "granted, denied: another, none".
     strings votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
         flush();
         strings result;

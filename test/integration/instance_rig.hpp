@@ -34,22 +34,22 @@
 #include <variant>
 #include <vector>
 
-// One instance on a bench of its own: what goes in are commands, what comes out are votes, as text.
+// Tests one instance. The input is commands, and the output is votes as text.
 
 namespace colock::test {
 
-/// Settings with which a test does not wait long.
+/// Returns settings with which a test does not wait long.
 inline instance::redis::redis_settings quick_settings() {
     using namespace std::chrono_literals;
     instance::redis::redis_settings settings;
-    settings.connection.connect_timeout = 5s;  // generous: the machine may be busy
+    settings.connection.connect_timeout = 5s;  // Long, because the machine may be busy.
     settings.connection.silence_timeout = 10s;
     settings.reconnect = {1ms, 20ms};
-    settings.stall_timeout = 30s;  // in effect never
+    settings.stall_timeout = 30s;  // In effect never.
     return settings;
 }
 
-/// The instance of a URI, not started.
+/// Returns the instance of a URI, without starting it.
 inline std::unique_ptr<instance::instance> make_instance(
     std::size_t index, const instance::redis::any_address& to,
     const instance::redis::redis_settings& settings, const boost::asio::any_io_executor& executor,
@@ -67,13 +67,13 @@ inline std::unique_ptr<instance::instance> make_instance(
     return std::visit(make, to);
 }
 
-/// Collects what is submitted in a turn, in batches that take turns with their memory.
+/// Collects the commands of a turn in a batch. Two batches alternate, so their memory is reused.
 class client_turn {
 public:
     [[nodiscard]] instance::batch& batch() noexcept { return *batch_; }
     [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
-    /// Gives the batch to be sent, and begins another one.
+    /// Returns the batch to send, and begins another one.
     std::shared_ptr<const instance::batch> end() {
         ++number_;
         return std::exchange(batch_, empty_batch());
@@ -91,13 +91,12 @@ private:
     std::size_t number_ = 0;
 };
 
-/// An instance, and both its observer and the receiver of its votes. Works in turns as the client
-/// does: what was submitted is sent as one batch, in a handler of its own. Checks for every command
-/// that there is exactly one vote, and not inside `submit`; and none for a command that is for
-/// another instance.
+/// An instance, with its observer and the receiver of its votes. It works in turns, as the client does: a
+/// turn's commands are sent as one batch, in a separate handler. It checks that each command for this
+/// instance gets exactly one vote, never inside `submit`. A command for another instance must get none.
 class instance_rig final : public instance::vote_receiver, public instance::instance_observer {
 public:
-    /// Makes the instance from a URI, and starts it.
+    /// Creates the instance from a URI and starts it.
     explicit instance_rig(const std::string& uri,
                           const instance::redis::redis_settings& settings = quick_settings())
         : instance_rig(colock::parse_instance_uri("uri", uri), settings) {}
@@ -108,7 +107,7 @@ public:
         instance_->start();
     }
 
-    /// Stops it: then every command has its vote, and nothing is left running.
+    /// Stops the instance. Every command has its vote then, and nothing is left running.
     ~instance_rig() {
         instance_->stop();
         context_.restart();
@@ -132,24 +131,24 @@ public:
     instance_rig& operator=(const instance_rig&) = delete;
 
     [[nodiscard]] instance::instance& subject() { return *instance_; }
-    /// Of the event loop, which runs in `run_until` and the like.
+    /// Returns the executor of the event loop, which runs in `run_until` and similar functions.
     [[nodiscard]] boost::asio::any_io_executor executor() { return context_.get_executor(); }
     [[nodiscard]] instance::status status() const { return instance_->snapshot(); }
     [[nodiscard]] std::size_t pending_calls() const { return pending_calls_; }
     [[nodiscard]] std::size_t state_changes() const { return state_changes_; }
-    /// How often it has told that it takes commands again.
+    /// Returns how often the instance has reported that it accepts commands again.
     [[nodiscard]] std::size_t accepting_calls() const { return accepting_calls_; }
 
-    /// Called with each vote, after it is noted.
+    /// Called after each vote has been recorded.
     std::function<void(instance::command_tag)> after_vote;
 
-    /// Called each time when there is nothing left to do but to give the instance its batch.
+    /// Called each time before the instance gets its batch.
     std::function<void()> before_send;
 
-    /// The keys of which the server has told that they changed; "*" for all.
+    /// The keys whose change the server has reported. "*" stands for all keys.
     std::vector<std::string> changed;
 
-    /// Submits; the tag of the command, which counts from 0. `value` is a ticket if there is no token.
+    /// Submits a command and returns its tag. Tags count from 0. `value` is a ticket if there is no token.
     instance::command_tag submit(const step_of_kind& what, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
@@ -185,7 +184,7 @@ public:
         return tag;
     }
 
-    /// Submits for this instance alone, and for another one.
+    /// Submits a command for this instance only. The second function submits it for another instance only.
     instance::command_tag submit_for_it(const step_of_kind& what, std::string key,
                                         std::string token = {}) {
         return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
@@ -197,7 +196,7 @@ public:
                       core::instance_set::only(own_index + 1));
     }
 
-    /// Sends now what was submitted until now, even if it is nothing.
+    /// Sends the commands submitted so far. The batch may be empty.
     void flush() {
         const auto batch = turn_.end();
         wants_to_send_ = false;
@@ -207,7 +206,7 @@ public:
         instance_->send(batch, std::chrono::steady_clock::now());
     }
 
-    /// From now on, this command is not wanted any more.
+    /// Withdraws a command, so the instance must not execute it from now on.
     void withdraw(instance::command_tag tag) {
         withdraw_silently(tag);
         if (sent_.at(tag).turn == turn_.number()) {
@@ -215,7 +214,7 @@ public:
         }
     }
 
-    /// The same, without telling the batch.
+    /// Withdraws a command without informing the batch.
     void withdraw_silently(instance::command_tag tag) { sent_.at(tag).wanted = false; }
 
     [[nodiscard]] bool voted(instance::command_tag tag) const { return sent_.at(tag).votes != 0; }
@@ -223,7 +222,7 @@ public:
         return sent_.at(tag).vote;
     }
 
-    /// Lets the instance work until `predicate()` is true.
+    /// Runs the instance until `predicate()` is true.
     template <std::predicate Predicate>
     void run_until(Predicate predicate, boost::source_location location = BOOST_CURRENT_LOCATION,
                    std::chrono::steady_clock::duration timeout = default_timeout) {
@@ -244,13 +243,13 @@ public:
         run_until([this] { return instance_->ready(); }, location);
     }
 
-    /// Until it is down, or was and tries again: gives the reason.
+    /// Runs until the instance is down, possibly already retrying. Returns the reason.
     std::string run_until_down(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until([this] { return !instance_->ready() && !status().reason.empty(); }, location);
         return status().reason;
     }
 
-    /// Until there is a vote on every command for this instance.
+    /// Runs until there is a vote on every command for this instance.
     void run_until_voted(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until(
             [this] {
@@ -263,8 +262,8 @@ public:
             location);
     }
 
-    /// The votes on all commands since the last call, in the order in which these were submitted;
-    /// "none" for a command that is for another instance.
+    /// Returns the votes on all commands since the last call, in the order of submission. The entry for a
+    /// command of another instance is "none".
     std::vector<std::string> votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until_voted(location);
         std::vector<std::string> result;
@@ -275,7 +274,7 @@ public:
         return result;
     }
 
-    /// Submits one command, and gives the vote.
+    /// Submits one command and returns the vote.
     core::vote ask(const step_of_kind& what, std::string key, std::string token = {},
                    core::milliseconds ttl = std::chrono::minutes(10),
                    boost::source_location location = BOOST_CURRENT_LOCATION) {
@@ -285,7 +284,7 @@ public:
         return vote_on(tag);
     }
 
-    /// As `ask`, of a command about fences.
+    /// Does the same for a command about fences.
     core::vote ask_fence(const step_of_kind& what, std::string key, std::string token,
                          std::uint64_t value = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
@@ -296,7 +295,7 @@ public:
         return vote_on(tag);
     }
 
-    /// These four as text.
+    /// These four return the vote as text.
     std::string acquire(std::string key, std::string token,
                         core::milliseconds ttl = std::chrono::minutes(10)) {
         return to_text(ask(core::step::acquire, std::move(key), std::move(token), ttl));
@@ -312,7 +311,7 @@ public:
         return to_text(ask(core::step::remaining, std::move(key)));
     }
 
-    /// The order in which the votes came.
+    /// Returns the tags in the order in which the votes arrived.
     [[nodiscard]] const std::vector<instance::command_tag>& order_of_votes() const {
         return order_;
     }
@@ -326,7 +325,7 @@ private:
         std::vector<std::string_view> more_keys;
         bool for_us = true;
         bool wanted = true;
-        std::size_t turn = 0;  // in which it goes out
+        std::size_t turn = 0;  // The turn that sends it.
         std::size_t votes = 0;
         core::vote vote;
     };
@@ -382,13 +381,13 @@ private:
         }
     }
 
-    static constexpr std::uint32_t own_index = 3;  // nobody's default
+    static constexpr std::uint32_t own_index = 3;  // Differs from all default values.
 
     boost::asio::io_context context_{1};
     std::unique_ptr<instance::instance> instance_;
     client_turn turn_;
     bool turn_scheduled_ = false;
-    bool wants_to_send_ = false;  // the instance
+    bool wants_to_send_ = false;  // Set by the instance.
     std::deque<sent> sent_;
     std::vector<instance::command_tag> order_;
     std::size_t next_unvoted_ = 0;

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Labels in tokens: redis-cli shows who holds a lock, and so do the errors of waiters, where the server tells it in the same reply.
-// No lock depends on them.
+// Labels in tokens. redis-cli shows the label of a holder. The errors of waiters show it too, if the server
+// returns it in the reply that denies. No lock depends on labels.
 
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
@@ -37,7 +37,7 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-/// A token that begins with these hexadecimal digits.
+/// Returns a token that begins with these hexadecimal digits.
 std::string token(std::string digits, const std::string& label = {}) {
     constexpr std::size_t length = 40;
     digits.resize(length, '0');
@@ -68,7 +68,7 @@ redis_server& shared_server() {
     return server;
 }
 
-/// An instance without keys, and what it votes.
+/// An instance without keys, and its votes.
 class subject {
 public:
     explicit subject(place p) : place_(p), rig_(uri_of(p)) { rig_.run_until_ready(); }
@@ -82,7 +82,8 @@ public:
         return rig_.ask(what, "k", by, ttl);
     }
 
-    /// The vote on a release of what another holds. A command of the server's own does not tell who it is.
+    /// Returns the vote on a release of another holder's lock. The reply to a native command does not name
+    /// the holder.
     [[nodiscard]] std::string refusal(const std::string& vote) const {
         static const bool natively = deletes_natively(shared_server());
         return place_ == place::server && natively ? "denied: not ours" : vote;
@@ -100,7 +101,7 @@ private:
     instance_rig rig_;
 };
 
-/// The answer to a script, on the key `k`.
+/// Returns the reply to a script on the key `k`.
 std::string call(const kinds::script& script, const strings& keys, const strings& arguments) {
     strings command{"EVAL", std::string(script.text), std::to_string(keys.size())};
     command.insert(command.end(), keys.begin(), keys.end());
@@ -120,9 +121,10 @@ BOOST_DATA_TEST_CASE(a_denial_reports_the_label_where_a_script_has_it, all_place
     subject s(sample);
     BOOST_TEST(s.ask(step::acquire, ann) == "granted");
     BOOST_TEST(s.ask(step::extend, ann) == "granted");
-    BOOST_TEST(s.ask(step::acquire, bob) == "denied: another");  // SET tells nothing of the key
+    // SET does not return the key's value.
+    BOOST_TEST(s.ask(step::acquire, bob) == "denied: another");
     BOOST_TEST(s.ask(claims, bob) == "denied: another");
-    BOOST_TEST(s.ask(step::remaining, {}) == "denied: another");  // neither does PTTL
+    BOOST_TEST(s.ask(step::remaining, {}) == "denied: another");  // Neither does PTTL.
     BOOST_TEST(s.ask(step::extend, bob) == "denied: @web-1:4711");
     BOOST_TEST(s.ask(step::release, bob) == s.refusal("denied: @web-1:4711"));
     BOOST_TEST(s.ask(fenced_acquire, bob) == "denied: @web-1:4711");
@@ -156,7 +158,7 @@ BOOST_DATA_TEST_CASE(a_holder_without_a_label_is_just_another, all_places) {
     }
 }
 
-/// The longest ones have all characters that a label may have.
+/// The longest labels contain every character that a label may have.
 BOOST_DATA_TEST_CASE(any_label_is_reported, all_places) {
     std::string all;
     for (char c = '!'; c != '\x7f'; ++c) {
@@ -183,7 +185,7 @@ BOOST_DATA_TEST_CASE(readers_with_and_without_labels_share_the_key, all_places) 
         BOOST_TEST(s.ask(obstacle, {}) == "denied: @web-1");
         BOOST_TEST(s.ask(enters, bob, 2min) == "granted");
         BOOST_TEST(s.ask(enters, cid, 9min) == "granted");
-        // Of several, the last one to end.
+        // If there are several holders, the vote names the one whose lease ends last.
         const core::vote vote = s.vote_on(obstacle);
         BOOST_TEST(to_text(vote) == "denied: @web-3");
         BOOST_TEST((vote.remaining > 5min && vote.remaining <= 9min));
@@ -194,7 +196,7 @@ BOOST_DATA_TEST_CASE(readers_with_and_without_labels_share_the_key, all_places) 
             BOOST_TEST(s.ask(reader_extends, one, 1min) == "granted");
             BOOST_TEST(s.ask(reader_confirms, one) == "granted");
         }
-        BOOST_TEST(s.ask(claims, writes) == "denied: another");  // it leaves its mark
+        BOOST_TEST(s.ask(claims, writes) == "denied: another");  // Sets the writer mark.
         BOOST_TEST(s.ask(enters, reader("e", "web-5")) == "denied: announced");
         BOOST_TEST(s.ask(reader_extends, ann, 1min) == "granted: announced");
         BOOST_TEST(s.ask({step::withdraw, kinds::writer}, writes) == "granted");
@@ -213,21 +215,22 @@ BOOST_DATA_TEST_CASE(a_writer_with_a_label_becomes_a_reader, all_places) {
     const std::string as_reader = reader("a", "web-1");
     subject s(sample);
     BOOST_TEST(s.ask(fenced_acquire, as_writer) == "granted");
-    BOOST_TEST(s.ask(reader_confirms, as_reader) == "granted");  // it is a former writer's
+    // The reader's lease was a writer's before.
+    BOOST_TEST(s.ask(reader_confirms, as_reader) == "granted");
     BOOST_TEST(s.ask(joins, reader("b", "web-2")) == "denied: @web-1");
-    // With another label, or none, it is another token.
+    // A token with another label, or with none, is a different token.
     for (const std::string& other : {reader("a"), reader("a", "web-2")}) {
         BOOST_TEST(s.ask(reader_extends, other) == "denied: @web-1");
         BOOST_TEST(s.ask(reader_releases, other) == "denied: @web-1");
     }
     BOOST_TEST(s.ask(reader_extends, as_reader) == "granted");
-    BOOST_TEST(s.ask(step::extend, as_writer) == "denied: @web-1");  // itself
+    BOOST_TEST(s.ask(step::extend, as_writer) == "denied: @web-1");  // The key's own label.
     BOOST_TEST(s.ask(joins, reader("b", "web-2"), 1h) == "granted");
     BOOST_TEST(s.ask(obstacle, {}) == "denied: @web-2");
     BOOST_TEST(s.ask(reader_extends, as_reader) == "granted");
     BOOST_TEST(s.ask(reader_releases, as_reader) == "granted");
     BOOST_TEST(s.ask(reader_releases, reader("b", "web-2")) == "granted");
-    // One that is released before it was renewed.
+    // The reader's lease is released before its first renewal.
     BOOST_TEST(s.ask(step::acquire, as_writer) == "granted");
     BOOST_TEST(s.ask(reader_releases, as_reader) == "granted");
     BOOST_TEST(s.ask(obstacle, {}) == "denied: nobody");
@@ -235,7 +238,7 @@ BOOST_DATA_TEST_CASE(a_writer_with_a_label_becomes_a_reader, all_places) {
 
 // --- The scripts ------------------------------------------------------------------------------------
 
-/// The replies about holders without labels are as they were. So they cost nothing more.
+/// The replies about holders without labels are unchanged, so they cost nothing more.
 BOOST_AUTO_TEST_CASE(scripts_report_a_label_in_the_reply_that_denies) {
     const redis_server& server = shared_server();
     const std::string counter = kinds::fence_key("k");
@@ -268,7 +271,7 @@ BOOST_AUTO_TEST_CASE(scripts_report_a_label_in_the_reply_that_denies) {
     BOOST_TEST(call(kinds::scripts::release_many, {"k", "free"}, {token("b"), token("b")}) == "!0");
 }
 
-/// Whether the holder has a label or not, a script calls the same commands.
+/// A script calls the same commands whether the holder has a label or not.
 BOOST_AUTO_TEST_CASE(a_label_costs_no_command_of_the_server) {
     const redis_server& server = shared_server();
     const std::string counter = kinds::fence_key("k");
@@ -291,7 +294,8 @@ BOOST_AUTO_TEST_CASE(a_label_costs_no_command_of_the_server) {
         std::istringstream lines(server.command({"INFO", "commandstats"}).value());
         std::string result;
         for (std::string line; std::getline(lines, line);) {
-            result += line.substr(0, line.find(',')) + "\n";  // how often, and not for how long
+            // Keeps the count and drops the duration.
+            result += line.substr(0, line.find(',')) + "\n";
         }
         return result;
     };
@@ -312,7 +316,7 @@ namespace {
 
 config with_label(config configuration, const std::string& label) {
     configuration.label = label;
-    configuration.instance_timeout = 5s;  // the machine may be busy
+    configuration.instance_timeout = 5s;  // The machine may be busy.
     return configuration;
 }
 
@@ -320,7 +324,7 @@ bool is_token(std::string_view text, const std::string& prefix, const std::strin
     return std::regex_match(std::string(text), std::regex(prefix + "[0-9a-f]{40}" + label));
 }
 
-/// A few attempts, and then an error.
+/// Returns options that allow a few attempts before the error.
 lock_options impatient(bool fencing = false) {
     lock_options options;
     options.fencing = fencing;
@@ -350,8 +354,8 @@ operation reading(const shared_mutex& lock) {
     };
 }
 
-/// Checks that an operation fails, since the lock is held, and that its error names the holder so. On a busy machine an answer may
-/// come too late for one error.
+/// Checks that an operation fails because the lock is held, and that its error names this holder. On a busy
+/// machine, one reply may arrive too late for the error.
 asio::awaitable<void> check_error(operation fails, std::string holder) {
     const std::string expected = "denied, held by " + holder + "]";
     std::string told;
@@ -383,7 +387,7 @@ BOOST_AUTO_TEST_CASE(redis_cli_shows_the_label_of_the_holder) {
         lease other = co_await mutex(on_host, "y").acquire();
         BOOST_TEST(is_token(other.token(), "", "@[^.@]+"));
         BOOST_TEST((co_await other.release() == release_result::released));
-        // Each attempt has other digits, and the same label.
+        // Each attempt has different digits and the same label.
         const std::string before(held.token());
         BOOST_TEST((co_await held.release() == release_result::released));
         held = co_await lock.acquire();
@@ -535,7 +539,7 @@ BOOST_AUTO_TEST_CASE(the_error_of_a_waiter_names_the_holder_where_the_servers_re
             const shared_mutex shared(two, "x", impatient(fencing));
             lease held = co_await shared_mutex(one, "x", impatient(fencing)).acquire();
             co_await async_wait_until([&] { return instances.holding("x") == 3; });
-            // The server's own SET and PTTL tell nothing of the holder.
+            // The plain commands SET and PTTL do not return the holder.
             co_await check_error(acquiring(exclusive), fencing ? "web-1:4711" : "another holder");
             co_await check_error(acquiring(shared), "web-1:4711");
             co_await check_error(reading(shared), "web-1:4711");

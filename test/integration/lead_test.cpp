@@ -21,7 +21,7 @@
 #include <string>
 #include <utility>
 
-// Candidates that lead one after the other: how a term ends, and what follows.
+// Candidates that lead one after the other: how a term ends, and what happens next.
 
 namespace {
 
@@ -36,15 +36,15 @@ asio::awaitable<void> forever() {
     co_await timer.async_wait();
 }
 
-/// A candidate beside the test, that can be cancelled.
+/// A candidate that runs in parallel with the test and can be cancelled.
 struct candidate {
     asio::cancellation_signal signal;
     background end;
     std::size_t terms = 0;
     bool leads = false;
-    lease* held = nullptr;  // while it leads
+    lease* held = nullptr;  // Set while it leads.
 
-    /// Each of its terms lasts until it is cancelled.
+    /// Starts a candidate whose terms last until it is cancelled.
     template <typename Lock>
     void start(const Lock& lock) {
         start(lock, [](lease&) { return forever(); });
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_returns_resigns) {
             co_return 7;
         };
         BOOST_TEST(co_await lead(mutex(locks, "x"), body) == 7);
-        BOOST_TEST(locks.counters().released == 1U);  // awaited
+        BOOST_TEST(locks.counters().released == 1U);  // The release was awaited.
         const auto early = [](lease& held) -> asio::awaitable<void> { co_await held.release(); };
         co_await lead(mutex(locks, "x"), early);
         const auto late = [](lease& held) -> asio::awaitable<void> {
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_cancels_the_body_and_the_candidate_campaigns_a
     }());
 }
 
-// It campaigns again whether its body throws on cancellation, or returns.
+// The candidate campaigns again, whether its body throws on cancellation or returns.
 BOOST_AUTO_TEST_CASE(a_body_that_returns_because_of_a_loss_does_not_resign) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_returns_because_of_a_loss_does_not_resign) {
         co_await one.wait_until_it_leads(2);
         BOOST_TEST(!one.end.done);
         co_await one.stop();
-        BOOST_TEST(one.end.code() == error_code());  // this body returns when it is cancelled
+        BOOST_TEST(one.end.code() == error_code());  // This body returns when it is cancelled.
     }());
 }
 
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(an_exception_of_the_body_ends_the_candidacy) {
         co_await async_wait_until([&] { return one.end.done; });
         BOOST_CHECK_THROW(std::rethrow_exception(one.end.thrown), std::runtime_error);
 
-        // Also if it looks like one of the lock, which would be cured.
+        // The exception counts even if it looks like an error of the lock, which `lead` would handle.
         candidate two;
         two.start(mutex(locks, "x"), [](lease&) -> asio::awaitable<void> {
             throw lock_error(errc::no_quorum);
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(cancellation_of_lead_at_any_moment_leaves_no_keys) {
             for (int i = 0; i != 300; ++i) {
                 candidate one;
                 one.start(mutex(locks, "x", with_ttl(1min)));
-                if (i % 10 == 0) {  // in the pause after a loss, or in the campaign after that
+                if (i % 10 == 0) {  // Cancels in the pause after a loss, or in the next campaign.
                     co_await one.wait_until_it_leads();
                     instances.flush();
                     co_await one.held->extend(1min, asio::as_tuple);
@@ -280,14 +280,14 @@ BOOST_AUTO_TEST_CASE(cancellation_of_lead_at_any_moment_leaves_no_keys) {
         60s);
 }
 
-// The signal comes from a thread that does not run the body.
+// The signal is emitted on a thread that does not run the body.
 BOOST_AUTO_TEST_CASE(a_candidate_of_a_thread_safe_client_can_be_cancelled) {
     asio::thread_pool threads(4);
     config configuration = instances.config();
     configuration.thread_safe = true;
     client locks(threads, configuration);
     std::atomic<int> leaders = 0;
-    std::atomic<bool> was_alone = true;  // checked by this thread, as Boost.Test demands
+    std::atomic<bool> was_alone = true;  // Checked on this thread, as Boost.Test requires.
     std::atomic<int> terms = 0;
     const auto body = [&](lease&) -> asio::awaitable<void> {
         if (++leaders != 1) {
@@ -324,7 +324,8 @@ BOOST_AUTO_TEST_CASE(a_candidate_of_a_thread_safe_client_can_be_cancelled) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-// The validity of the one that dies has ended before the next one leads. Both times are those of one steady clock.
+// The validity of the dead leader ends before the next candidate leads. Both times are from the same steady
+// clock.
 BOOST_AUTO_TEST_CASE(a_killed_or_stopped_leader_is_followed_after_its_validity) {
     for (const bool is_killed : {true, false}) {
         run_test(
@@ -342,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_killed_or_stopped_leader_is_followed_after_its_validity) 
                 }
                 const std::int64_t since = std::stoll(co_await b.wait_for_answer());
                 BOOST_TEST(since >= until);
-                if (!is_killed) {  // it has lost its lease, and wants to lead again
+                if (!is_killed) {  // It has lost its lease and campaigns again.
                     a.resume();
                     co_await async_wait_until([&] { return instances.holding("leader") == 3; });
                     const std::string answer = co_await a.ask("until");

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// What a holder can do with a lease, and what happens to it.
+// The operations of a lease, and how it ends.
 
 namespace {
 
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(release_is_idempotent) {
             BOOST_TEST(!held.valid());
             BOOST_TEST(!held.loss());
         }
-        // Also when the releases are under way at the same time.
+        // Also when several releases are pending together.
         held = co_await mutex(locks, "x").acquire();
         int released = 0;
         for (int i = 0; i != 3; ++i) {
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(release_leaves_the_successors_keys_alone) {
     }());
 }
 
-/// The release is prompt and has a result of its own, whether the servers can be reached or not.
+/// The release completes promptly, with a result of its own, whether the servers are reachable or not.
 BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *label("fault-16")) {
     servers three(3);
     enum class keys { still_there, expired, unreachable };
@@ -209,7 +209,8 @@ BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *labe
                 co_await async_wait_until([&] { return three.holding("x") == 0; });
             }
             const stopwatch prompt;
-            const release_result result = co_await held.release();  // would throw
+            // This overload throws on an error.
+            const release_result result = co_await held.release();
             BOOST_TEST((result == release_result::expired), to_string(result));
             BOOST_TEST((prompt.elapsed() < 1s));
             BOOST_TEST((held.loss() == errc::lease_expired));
@@ -221,14 +222,15 @@ BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *labe
     }
 }
 
-/// The program stands still until the ttl is over, so that the client has not noticed the end yet.
+/// The program stalls until the ttl is over, so the client has not yet detected the end.
 BOOST_AUTO_TEST_CASE(release_after_a_blocked_event_loop_reports_expired, *label("fault-16")) {
     for (const lock_options& options : {without_watchdog(200ms), with_ttl(200ms)}) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(locks);
             lease held = co_await mutex(locks, "x", options).acquire();
-            wait_until([&] { return instances.holding("x") == 0; });  // nothing else runs meanwhile
+            // No other handler runs in this loop.
+            wait_until([&] { return instances.holding("x") == 0; });
             BOOST_TEST(!held.valid());
             const stopwatch prompt;
             const auto [e, result] = co_await held.release(asio::as_tuple);
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(release_after_a_blocked_event_loop_reports_expired, *label(
     }
 }
 
-/// The error names each server and what has become of it.
+/// Checks that the error names each server and its failure.
 void expect_all_named(const error& e, servers& gone) {
     for (const redis_server& server : gone) {
         BOOST_TEST(e.details().find(std::to_string(server.port())) != std::string::npos,
@@ -268,7 +270,7 @@ BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     }());
 }
 
-/// Its handlers run where the client's do, and not on a thread of their own.
+/// Its handlers run on the executor of the client, not on a thread of their own.
 BOOST_AUTO_TEST_CASE(a_lease_that_was_moved_from_keeps_its_executor) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -358,10 +360,10 @@ BOOST_AUTO_TEST_CASE(an_operation_may_outlive_its_lease) {
     }());
 }
 
-/// Somebody deletes everything, or only the key of this lock.
+/// A third party deletes all keys, or only the key of this lock.
 const std::vector<std::vector<std::string>> deletions{{"FLUSHALL"}, {"DEL", "x"}};
 
-/// The loss is announced long before the ttl is over, and nothing makes the keys again.
+/// The loss is reported long before the ttl is over, and the keys are not created again.
 BOOST_AUTO_TEST_CASE(deleting_the_keys_on_a_majority_loses_the_lease, *label("fault-25")) {
     for (const auto& deletion : deletions) {
         run_test([&]() -> asio::awaitable<void> {
@@ -398,7 +400,7 @@ BOOST_AUTO_TEST_CASE(deleting_the_keys_on_a_majority_loses_the_lease, *label("fa
     }
 }
 
-/// The watchdog gives the key to the minority again, and nobody else gets the lock meanwhile.
+/// The watchdog restores the key on the minority. No other client acquires the lock in between.
 BOOST_AUTO_TEST_CASE(keys_deleted_on_a_minority_are_restored, *label("fault-25")) {
     for (const auto& deletion : deletions) {
         run_test([&]() -> asio::awaitable<void> {
@@ -464,7 +466,8 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_that_is_never_released, *label("fault
         co_await settled(locks);
         BOOST_TEST(instances.holding("x") == 0U);
         BOOST_TEST(locks.counters().renewed >= 3U);
-        const lease next = co_await mutex(locks, "x").acquire();  // although `held` still exists
+        // It succeeds although `held` still exists.
+        const lease next = co_await mutex(locks, "x").acquire();
         BOOST_TEST(next.valid());
         BOOST_TEST(!held.valid());
     }());
@@ -497,7 +500,7 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
             not_lost = std::move(e);
             told = true;
         });
-        // Counted from before the last renewal, by which the keys live on.
+        // The validity counts from before the last renewal, so the keys live a little longer.
         const auto free_at = held.valid_until();
         held.abandon();
         BOOST_TEST(!held.valid());
@@ -511,7 +514,7 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
         BOOST_TEST(locks.counters().abandoned == 1U);
         const std::uint64_t renewed = locks.counters().renewed;
 
-        // Nobody gets it before that.
+        // No other client acquires the lock before that.
         const auto none = co_await mutex(rival, "x").try_acquire();
         BOOST_TEST((!none || steady_clock::now() >= free_at));
         const lease next = co_await m.acquire();
@@ -519,7 +522,7 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
         BOOST_TEST(next.valid());
         BOOST_TEST(locks.counters().released == 0U);
         BOOST_TEST(locks.counters().handed_off == 0U);
-        BOOST_TEST(locks.counters().renewed <= renewed + 1);  // that of the next lease
+        BOOST_TEST(locks.counters().renewed <= renewed + 1);  // The renewal of the next lease.
     }());
 }
 
@@ -530,7 +533,7 @@ BOOST_AUTO_TEST_CASE(close_leaves_the_keys_of_an_abandoned_lease) {
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
         held.abandon();
-        held.abandon();  // once more has no effect
+        held.abandon();  // A second call has no effect.
         co_await locks.close();
         BOOST_TEST(instances.holding("x") == 5U);
         BOOST_TEST(std::all_of(instances.begin(), instances.end(),

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The like counter's stores: what becomes of one who wakes in its critical section when the lock has passed to
-// another.
+// The like counter's stores. A process that resumes in its critical section after the lock has passed to
+// another must not write.
 
 #include "memory_like_store.hpp"
 #include "redis_like_store.hpp"
@@ -25,13 +25,13 @@ namespace asio = boost::asio;
 const entity_id post("ann.post");
 const wish like{post, user_name("bob"), true};
 
-// With names, as g++ 12 destroys such temporaries of a co_await expression twice.
+// Named variables, because GCC 12 destroys such temporaries of a co_await expression twice.
 const visit_id first_visit{"first"};
 const visit_id second_visit{"second"};
 const visit_id third_visit{"third"};
 const std::optional<user_name> nobody;
 
-/// Whether an action is refused as stale.
+/// Returns whether an action is refused as stale.
 asio::awaitable<bool> is_stale(asio::awaitable<departure> action) {
     try {
         co_await std::move(action);
@@ -41,7 +41,7 @@ asio::awaitable<bool> is_stale(asio::awaitable<departure> action) {
     co_return false;
 }
 
-/// Both have read that the like is not there. The one that came later writes it, and nobody else.
+/// Both visits have read that there is no like. Only the later one can write it.
 asio::awaitable<void> who_has_read_is_not_overtaken(like_store& store) {
     const entry first = co_await store.enter(like, first_visit, 1min, 10);
     const entry second = co_await store.enter(like, second_visit, 1min, 11);
@@ -54,7 +54,7 @@ asio::awaitable<void> who_has_read_is_not_overtaken(like_store& store) {
     BOOST_TEST(record.likes == 1);
     BOOST_TEST(record.counted == 1);
     BOOST_TEST(co_await store.author_total(post.author()) == 1);
-    // Nor does it get in again.
+    // A stale visit cannot enter either.
     bool refused = false;
     try {
         co_await store.enter(like, third_visit, 1min, 10);
@@ -64,7 +64,7 @@ asio::awaitable<void> who_has_read_is_not_overtaken(like_store& store) {
     BOOST_TEST(refused);
 }
 
-/// In time, as far as anybody can tell.
+/// The first visit writes before the second enters, so the write is not stale.
 asio::awaitable<void> who_writes_before_another_has_come(like_store& store) {
     co_await store.enter(like, first_visit, 1min, 10);
     co_await store.write_and_leave(like, first_visit, 10);

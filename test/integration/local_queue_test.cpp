@@ -22,21 +22,22 @@ namespace {
 using namespace colock;
 using namespace colock::test;
 
-/// A busy machine may be silent for longer than the default timeout. Then a release fails.
+/// Returns a configuration with a long timeout. A busy machine may not answer within the default one, and
+/// then a release fails.
 config patient_config(const servers& instances) {
     config configuration = instances.config();
     configuration.instance_timeout = 10s;
     return configuration;
 }
 
-/// Coroutines that wait for a lock, each in its own turn, and note who got it when.
+/// Coroutines that wait for a lock and record the order of the grants.
 struct crowd {
     struct member {
         pending_acquire waiting;
-        std::optional<std::size_t> place;  // among those who have got it
+        std::optional<std::size_t> place;  // The position among the grants.
     };
 
-    /// Enters so many more, who let go at once.
+    /// Adds `count` members. Each releases the lock immediately after its grant.
     void enter(const mutex& lock, std::size_t count) {
         for (std::size_t i = 0; i != count; ++i) {
             member& one = members.emplace_back();
@@ -62,7 +63,7 @@ struct crowd {
     std::size_t served = 0;
 };
 
-/// Never ends a hand-off because of the time.
+/// Returns options that never end a hand-off because of its time.
 lock_options patient(std::size_t limit) {
     lock_options options;
     options.handoff_limit = limit;
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(handoff_limit_bounds_the_number_of_handoffs) {
         co_await all_ready(locks);
         const std::size_t sets_before = executed(instances, "set");
         const std::size_t joins_before =
-            executed(instances, "rpush");  // each tries SET, and sets a ticket
+            executed(instances, "rpush");  // Each waiter tries SET and adds a ticket.
         for (const std::size_t limit : {0U, 1U, 3U, 10U}) {
             const counters before = locks.counters();
             crowd all;
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_queued_waiter_gives_up_after_the_time_of_its_attempts) {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const lease held = co_await mutex(locks, "a name").acquire();
         lock_options options;
-        options.retry = {20ms, 50ms, 4};  // at most 20 + 40 + 50 between them
+        options.retry = {20ms, 50ms, 4};  // The pauses are at most 20, 40 and 50 ms.
         const stopwatch waited;
         const mutex lock(locks, "a name", options);
         const auto [failure, none] = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
@@ -196,19 +197,19 @@ BOOST_AUTO_TEST_CASE(a_queued_waiter_gives_up_after_the_time_of_its_attempts) {
     }());
 }
 
-/// The holder has let go, and nobody is before it any more.
+/// The holder has released, and no other waiter is ahead.
 BOOST_AUTO_TEST_CASE(a_waiter_attempts_if_its_turn_and_its_timeout_coincide) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client locks(executor, patient_config(instances));
         lock_options options;
         options.handoff_limit = 0;
-        options.retry = {10ms, 10ms, 3};  // at most 20 between them
+        options.retry = {10ms, 10ms, 3};  // The pauses add up to 20 ms at most.
         const mutex lock(locks, "x", options);
         std::optional<lease> held = co_await lock.acquire();
         pending_acquire waiting;
-        // Both times pass while nothing runs. That of the holder is before any other, so the client is told of one after the
-        // other, before a turn.
+        // Both deadlines pass while no handler runs. The holder's timer is the first to fire. The client
+        // therefore gets both events, one after the other, before its turn.
         asio::steady_timer letting_go(executor);
         letting_go.expires_at(steady_clock::now() - 1s);
         waiting.start(lock);
@@ -271,7 +272,7 @@ BOOST_AUTO_TEST_CASE(cancelled_waiters_leave_the_middle_of_the_queue) {
     }());
 }
 
-// The operation that is at the key, and those that have just come to it.
+// Cancels the operation that attempts to acquire the key, and waiters that have just become the next ones.
 BOOST_AUTO_TEST_CASE(the_next_waiter_attempts_if_the_first_is_cancelled) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
                 lease held = co_await lock.acquire();
                 fences.push_back(held.fence());
                 co_await held.release();
-                BOOST_TEST(held.fence() <= fences.back());  // it keeps its own
+                BOOST_TEST(held.fence() <= fences.back());  // Its fence does not change.
             }
         };
         std::vector<std::shared_ptr<background>> workers;
@@ -325,7 +326,7 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
     }());
 }
 
-/// The keys are gone, and another client has come: with a larger fence than any that was given out before.
+/// The keys are deleted, and another client acquires the lock with a fence larger than any before.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_with_deleted_keys_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
@@ -358,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_with_deleted_keys_is_not_handed_off) {
     }());
 }
 
-/// The waiter that was to have it next gives up while the servers count.
+/// The next waiter gives up while the servers advance the counter.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_is_released_if_the_next_waiter_cancels) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
@@ -393,7 +394,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_to_a_lock_with_other_options) {
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST((waiting.granted.valid_until() > steady_clock::now() + 15s));
-        // The same options are as good as the same object.
+        // Equal options have the same effect as the same object.
         pending_acquire third;
         third.start(mutex(locks, "x", longer));
         co_await waiting.granted.release();
@@ -530,7 +531,7 @@ BOOST_AUTO_TEST_CASE(max_hold_restarts_at_a_handoff) {
         second.start(lock);
         const stopwatch held;
         co_await async_wait_until([&] { return held.elapsed() >= 500ms; });
-        const stopwatch released;  // before the second has it
+        const stopwatch released;  // Started before the second acquires it.
         co_await first.release();
         co_await async_wait_until([&] { return second.granted.valid(); });
         co_await async_wait_until([&] { return bool(second.granted.loss()); });
@@ -609,7 +610,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_waiters_fail_after_their_own_timeout) {
             BOOST_TEST((*one.waiting.result == errc::no_quorum));
             BOOST_TEST(one.waiting.result->details() == all.members[0].waiting.result->details());
         }
-        // The one that came later waits its own time.
+        // The later waiter waits for its own timeout.
         crowd first;
         first.enter(lock, 1);
         const stopwatch between;
@@ -650,7 +651,7 @@ BOOST_AUTO_TEST_CASE(closing_fails_all_waiters) {
         co_await all_ready(locks);
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
-        held.wait_lost([&](error) { lease(std::move(held)); });  // what a holder does
+        held.wait_lost([&](error) { lease(std::move(held)); });  // As a holder would react.
         crowd all;
         all.enter(lock, 1000);
         crowd attempting;

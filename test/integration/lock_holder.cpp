@@ -23,20 +23,19 @@
 #include <string_view>
 #include <utility>
 
-// A process with a lock. Arguments: the resource, the ttl in milliseconds, the configuration as JSON, and
-// "plain", "fenced" or "fifo".
-// It reads commands, a line each, and answers each with a line:
-//   ready     when all instances are: "ready"
-//   acquire   "held", or the error
-//   try       "held", "contended", or the error
-//   valid     "valid" or "invalid"
-//   fence     the number
-//   lost      when the lease is lost: why
-//   release   "released", "expired", "lost", or the error
-//   detach    the text of the lease, which ends here
-//   adopt T   "held" by the lease with this text, or the error
-//   lead      when it leads: since when, in nanoseconds of the steady clock. It never resigns.
-//   until     the end of the leader's validity, by the same clock
+// A process with a lock. Its arguments are the resource, the ttl in milliseconds, the configuration as JSON,
+// and "plain", "fenced" or "fifo". It reads commands, one per line, and answers each with a line:
+// - `ready`: "ready", when all instances are ready.
+// - `acquire`: "held", or the error.
+// - `try`: "held", "contended", or the error.
+// - `valid`: "valid" or "invalid".
+// - `fence`: The fence.
+// - `lost`: The reason, when the lease is lost.
+// - `release`: "released", "expired", "lost", or the error.
+// - `detach`: The text of the lease. The lease ends in this process.
+// - `adopt T`: "held" when the lease with this text is adopted, or the error.
+// - `lead`: The time at which it begins to lead, in nanoseconds of the steady clock. It never resigns.
+// - `until`: The end of the leader's validity, by the same clock.
 
 namespace asio = boost::asio;
 
@@ -154,7 +153,7 @@ private:
     colock::lock_options options_;
     colock::mutex lock_;
     colock::lease held_;
-    colock::lease* leader_ = nullptr;  // while it leads
+    colock::lease* leader_ = nullptr;  // Set while it leads.
 };
 
 }  // namespace
@@ -169,10 +168,12 @@ int main(int argc, char** argv) {
     options.fencing = std::string_view(argv[4]) == "fenced";
     if (std::string_view(argv[4]) == "fifo") {
         options.order = colock::queue_order::fifo;
-        options.retry.maximum = std::chrono::seconds(1);  // so that a busy machine loses no place
+        // A busy machine then loses no place in the queue.
+        options.retry.maximum = std::chrono::seconds(1);
     }
     auto configuration = colock::config::from_json(argv[3]);
-    configuration.restart_quarantine = std::chrono::milliseconds(0);  // they have just started
+    // The servers have just started.
+    configuration.restart_quarantine = std::chrono::milliseconds(0);
     holder self(context, argv[1], options, configuration);
     asio::co_spawn(context, self.run(), [&](std::exception_ptr) { context.stop(); });
     context.run();

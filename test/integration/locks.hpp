@@ -35,7 +35,7 @@
 #include <string_view>
 #include <utility>
 
-// What the tests of locks on real servers have in common.
+// Helpers for the tests of locks on real servers.
 
 namespace colock::test {
 
@@ -45,8 +45,8 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// N servers that every test case of this program uses; emptied before each. A case that stops or kills
-/// some starts them again.
+/// N servers that all test cases of this program share. They are emptied before each case. A case that stops
+/// or kills servers starts them again.
 template <std::size_t N>
 struct shared_servers {
     shared_servers() { instances.flush(); }
@@ -58,12 +58,13 @@ struct shared_servers {
     servers& instances = start_once();
 };
 
-/// The same, each behind a bad network of the test case's own.
+/// The same servers, each behind a proxy that belongs to the test case.
 template <std::size_t N>
 struct shared_servers_far_away : shared_servers<N> {
     proxies network{this->instances};
 
-    /// Without pings, and without second attempts because of silence: what is under way is what the test has made.
+    /// Returns a configuration without pings and without second attempts on silence. All traffic is then that
+    /// of the test.
     [[nodiscard]] colock::config quiet_config() const {
         colock::config configuration = network.config();
         configuration.silence_timeout = 1min;
@@ -84,17 +85,17 @@ inline lock_options renewed_every(milliseconds interval, milliseconds ttl) {
     return options;
 }
 
-/// Would ask again after half a minute at the earliest.
+/// Returns options with which a waiter polls after half a minute at the earliest.
 inline lock_options patient() {
     lock_options options = with_ttl(1min);
     options.retry.initial = options.retry.maximum = 1min;
     return options;
 }
 
-/// Long before that.
+/// Much earlier than a patient waiter's next poll.
 inline constexpr auto soon = 5s;
 
-/// Nobody renews it.
+/// Returns options without renewals.
 inline lock_options without_watchdog(milliseconds ttl) {
     return renewed_every(milliseconds(0), ttl);
 }
@@ -106,20 +107,20 @@ inline std::size_t ready_instances(const client& locks) {
                       [](const instance_info& one) { return one.state == instance_state::ready; }));
 }
 
-/// Whether nothing is under way to any instance.
+/// Returns whether no command is pending on any instance.
 inline bool idle(const client& locks) {
     const auto all = locks.instances();
     return std::all_of(all.begin(), all.end(),
                        [](const instance_info& one) { return one.in_flight == 0; });
 }
 
-/// Until all instances are connected.
+/// Waits until all instances are connected.
 inline asio::awaitable<void> all_ready(const client& locks) {
     const std::size_t all = locks.instances().size();
     co_await async_wait_until([&] { return ready_instances(locks) == all; });
 }
 
-/// Until the client holds nothing, and nothing goes on in the background.
+/// Waits until the client holds nothing and no background work is left.
 inline asio::awaitable<void> settled(const client& locks) {
     co_await async_wait_until([&] {
         const counters now = locks.counters();
@@ -127,8 +128,8 @@ inline asio::awaitable<void> settled(const client& locks) {
     });
 }
 
-/// For how long at most a coroutine that looks again and again did not come to it: its process, for one, may have stood
-/// still.
+/// Measures the longest time between two calls of `look`. It shows, for example, that the process was
+/// stopped.
 class longest_pause {
 public:
     void look() {
@@ -143,15 +144,15 @@ private:
     steady_clock::duration value_{};
 };
 
-/// When the holder of a lease was told of its loss.
+/// When the holder of a lease learned of its loss.
 struct told_of_loss {
-    lease::time_point valid_until{};  ///< as it was before
+    lease::time_point valid_until{};  ///< The last value before the loss.
     steady_clock::time_point at{};
     steady_clock::duration pause{};
 
-    /// How much of the validity was left.
+    /// Returns the remaining validity at that time.
     [[nodiscard]] steady_clock::duration left() const { return valid_until - at; }
-    /// Whether any was, or would have been if this process had run all the time.
+    /// Returns whether validity was left, or would have been left if this process had run all the time.
     [[nodiscard]] bool in_time() const { return left() + pause > 0ms; }
 };
 
@@ -166,7 +167,7 @@ inline asio::awaitable<told_of_loss> told_when_lost(lease& held) {
     });
     co_await async_wait_until([&] {
         pause.look();
-        if (held.valid()) {  // renewals move the end; the last value before the loss counts
+        if (held.valid()) {  // Renewals move the end, and the last value before the loss counts.
             result.valid_until = held.valid_until();
         }
         return lost;
@@ -175,29 +176,30 @@ inline asio::awaitable<told_of_loss> told_when_lost(lease& held) {
     co_return result;
 }
 
-/// Until the watchdogs have renewed so many times more.
+/// Waits until the watchdogs have done `times` more renewals.
 inline asio::awaitable<void> renewed_more(const client& locks, std::uint64_t times) {
     const std::uint64_t before = locks.counters().renewed;
     co_await async_wait_until([&] { return locks.counters().renewed >= before + times; });
 }
 
-/// What is left of a key's life on a server; empty if there is no such key.
+/// Returns the remaining ttl of a key on a server. Empty if there is no such key.
 inline std::optional<milliseconds> pttl(const redis_server& server, const std::string& key) {
     const long left = std::stol(server.command({"PTTL", key}).value());
     return left < 0 ? std::nullopt : std::optional(milliseconds(left));
 }
 
-/// Takes a lock for somebody else, as any Redlock implementation would.
+/// Acquires a lock for a foreign client, as any Redlock implementation would.
 inline void hold_by_hand(const redis_server& server, const std::string& key, milliseconds ttl) {
     server.command({"SET", key, "somebody else", "NX", "PX", std::to_string(ttl.count())});
 }
 
-/// What became of a coroutine that runs beside the test: whether it has ended, and what it threw.
+/// The result of a coroutine that runs in parallel with the test: whether it has ended, and its exception.
 struct background {
     bool done = false;
     std::exception_ptr thrown;
 
-    /// The code of the `lock_error` or other system_error it threw; no error if it returned.
+    /// Returns the code of the `lock_error` or other system_error. Returns no error if the coroutine
+    /// returned.
     [[nodiscard]] error_code code() const {
         try {
             if (thrown) {
@@ -210,7 +212,7 @@ struct background {
     }
 };
 
-/// Runs a coroutine beside the test. Ask the result, and keep it, until it is `done`.
+/// Starts a coroutine in parallel with the test. Keep the result until it is `done`.
 inline asio::awaitable<std::shared_ptr<background>> start(asio::awaitable<void> work) {
     const auto executor = co_await asio::this_coro::executor;
     auto result = std::make_shared<background>();
@@ -221,7 +223,7 @@ inline asio::awaitable<std::shared_ptr<background>> start(asio::awaitable<void> 
     co_return result;
 }
 
-/// An acquire that can be cancelled, and what came of it.
+/// An acquire that can be cancelled, and its result.
 struct pending_acquire {
     asio::cancellation_signal signal;
     std::optional<error> result;
@@ -236,7 +238,7 @@ struct pending_acquire {
     }
 };
 
-/// Whether a server has a command of its own to release locks, with which the library spares itself a script.
+/// Returns whether the server has a native command to release locks. The library uses it instead of a script.
 inline bool deletes_natively(const redis_server& server) {
     for (const char* const command : {"DELIFEQ", "DELEX"}) {
         try {
@@ -250,7 +252,7 @@ inline bool deletes_natively(const redis_server& server) {
     return false;
 }
 
-/// How many commands of this kind a server has executed.
+/// Returns how many commands of this name a server has executed.
 inline std::size_t executed(const redis_server& server, const std::string& command) {
     const std::string text = server.command({"INFO", "commandstats"}).value();
     const std::string field = "cmdstat_" + command + ":calls=";
@@ -258,7 +260,7 @@ inline std::size_t executed(const redis_server& server, const std::string& comma
     return found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
 }
 
-/// How many all of them have executed.
+/// Returns the sum over all servers.
 inline std::size_t executed(servers& instances, const std::string& command) {
     std::size_t calls = 0;
     for (const redis_server& server : instances) {
@@ -267,7 +269,7 @@ inline std::size_t executed(servers& instances, const std::string& command) {
     return calls;
 }
 
-/// How long it has been.
+/// Measures the time since its construction.
 class stopwatch {
 public:
     [[nodiscard]] milliseconds elapsed() const {

@@ -12,7 +12,7 @@
 
 namespace colock::test {
 
-/// Five servers, each behind a bad network, and what may happen to a majority of them.
+/// Five servers, each behind a proxy, and the failures that can hit a majority of them.
 struct majority {
     using action = std::function<void(redis_server&, tcp_proxy&)>;
     struct failure {
@@ -23,14 +23,15 @@ struct majority {
     servers all{5};
     proxies network{all};
 
-    /// Does this to the servers 0, 2 and 3.
+    /// Applies the action to the servers 0, 2 and 3.
     void each(const action& what) {
         for (const std::size_t i : {0U, 2U, 3U}) {
             what(all[i], network[i]);
         }
     }
 
-    /// The servers are stopped, killed, silent both ways and one way, refuse connections, or are demoted.
+    /// Returns the failures. The servers are stopped, killed, silent in one or both directions, refuse
+    /// connections, or are demoted.
     static std::vector<failure> failures() {
         using way = tcp_proxy::way;
         return {

@@ -27,7 +27,8 @@ constexpr std::size_t concurrency = 8;
 constexpr std::size_t rounds = 24;
 constexpr std::size_t acquires_per_round = 200;
 
-/// On a busy machine a whole round may be too slow. Only how often this happens counts.
+/// Returns options that tolerate slow rounds. On a busy machine a whole round may be too slow, and the test
+/// only counts how often.
 lock_options however_slow() {
     lock_options options;
     options.unavailable_timeout = 20s;
@@ -40,7 +41,7 @@ asio::awaitable<void> measure_one(client& locks, std::string name, latencies& ti
         const auto begin = steady_clock::now();
         lease held = co_await lock.acquire();
         times.push_back(steady_clock::now() - begin);
-        co_await held.release(asio::as_tuple);  // goes on in the background if it was too slow
+        co_await held.release(asio::as_tuple);  // A slow release continues in the background.
     }
 }
 
@@ -63,20 +64,22 @@ asio::awaitable<latencies> measure(client& locks) {
     co_return times;
 }
 
-/// Waits until servers that were resumed have caught up.
+/// Waits until resumed servers have caught up.
 asio::awaitable<void> caught_up(const client& locks) {
     co_await settled(locks);
     co_await async_wait_until([&] { return idle(locks); });
 }
 
-/// A machine that stands still for a moment makes some rounds slow. A slow library makes nearly all of them slow.
+/// Returns the lower quartile. A machine that stalls for a moment makes some rounds slow. A slow library
+/// makes nearly all of them slow.
 double lower_quartile(std::vector<double> values) {
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
     std::nth_element(values.begin(), at, values.end());
     return *at;
 }
 
-/// Measures healthy and impaired servers in turns, 4,800 acquires each, so that other load on the machine affects both.
+/// Measures healthy and impaired servers in alternation, 4,800 acquires each, so other load on the machine
+/// affects both.
 template <typename Hurt, typename Heal>
 void compare(Hurt hurt, Heal heal) {
     run_test(
@@ -87,7 +90,7 @@ void compare(Hurt hurt, Heal heal) {
             std::vector<double> healthy;
             std::vector<double> hurting;
             co_await all_ready(locks);
-            co_await measure(locks);  // warms up
+            co_await measure(locks);  // Warms up.
             for (std::size_t i = 0; i != rounds; ++i) {
                 co_await all_ready(locks);
                 co_await caught_up(locks);
@@ -120,7 +123,7 @@ BOOST_AUTO_TEST_CASE(two_killed_servers_of_five_do_not_slow_acquires) {
     compare([](redis_server& s) { s.kill(); }, [](redis_server& s) { s.restart(); });
 }
 
-/// The servers are stopped for so long that the client gives up their connections and reconnects in vain.
+/// The servers are stopped for a long time, so the client drops their connections and fails to reconnect.
 BOOST_AUTO_TEST_CASE(two_servers_stopped_for_long_cause_no_timeout, *label("fault-29")) {
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -137,7 +140,8 @@ BOOST_AUTO_TEST_CASE(two_servers_stopped_for_long_cause_no_timeout, *label("faul
             const stopwatch watch;
             while (watch.elapsed() < 4s) {
                 const latencies times = co_await measure(locks);
-                BOOST_TEST((*std::max_element(times.begin(), times.end()) < 5s));  // no timeout
+                // No timeout occurred.
+                BOOST_TEST((*std::max_element(times.begin(), times.end()) < 5s));
             }
             BOOST_TEST(ready_instances(locks) == 3U);
             five[0].resume();
@@ -147,7 +151,7 @@ BOOST_AUTO_TEST_CASE(two_servers_stopped_for_long_cause_no_timeout, *label("faul
         60s);
 }
 
-// A quorum has answered each release, so there is nothing to wait for.
+// A quorum has answered each release, so closing has nothing to wait for.
 BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
     for (const bool stopped : {true, false}) {
         BOOST_TEST_CONTEXT((stopped ? "stopped" : "killed")) {
@@ -177,8 +181,8 @@ BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
     }
 }
 
-// A stopped server finds the SET in its socket when it goes on, long after the client has given up the connection and released
-// the lock, and after the ttl.
+// A stopped server executes the SET in its socket buffer when it resumes. By then the client has dropped the
+// connection and released the lock, and the ttl is over.
 BOOST_AUTO_TEST_CASE(a_key_set_after_its_release_is_deleted) {
     servers three(3);
     run_test([&]() -> asio::awaitable<void> {
@@ -198,8 +202,8 @@ BOOST_AUTO_TEST_CASE(a_key_set_after_its_release_is_deleted) {
         three[2].resume();
         const stopwatch awake;
         co_await settled(locks);
-        BOOST_TEST((awake.elapsed() < ttl - 500ms));  // it did not expire
-        // The probe's script, which is all that is sent by EVAL, calls SET once.
+        BOOST_TEST((awake.elapsed() < ttl - 500ms));  // The key did not expire.
+        // The only script that is sent by EVAL is the probe's, and it calls SET once.
         BOOST_TEST(executed(three[2], "set") - executed(three[2], "eval") == 1U);
         BOOST_TEST(three.holding("x") == 0U);
     }());
@@ -212,7 +216,7 @@ BOOST_AUTO_TEST_CASE(releases_reach_an_unavailable_minority_when_it_returns) {
         const meter costs(co_await asio::this_coro::executor);
         constexpr std::size_t leases = 100;
         config configuration = network.config();
-        configuration.instance_timeout = 5s;  // all three that are left have to answer
+        configuration.instance_timeout = 5s;  // All three remaining servers must answer.
         client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         std::vector<lease> held;

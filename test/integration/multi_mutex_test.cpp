@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-// Locks with several names, on real servers. What all kinds of locks have in common is in own_kind_test.cpp, which has such a lock,
-// too.
+// Locks with several names, on real servers. The common properties of all lock kinds are tested in
+// own_kind_test.cpp, which includes such a lock.
 
 namespace {
 
@@ -26,26 +26,26 @@ using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
 
-/// A busy machine may be silent for longer than the default timeout.
+/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
 config patient_config(config of) {
     of.instance_timeout = 10s;
     return of;
 }
 
-/// What an operation has failed with; no error if it has not.
+/// Returns the error of an operation, or no error on success.
 template <typename Operation>
 asio::awaitable<error> failure_of(Operation operation) {
     const auto [result, held] = co_await std::move(operation)(asio::as_tuple(asio::use_awaitable));
     co_return result;
 }
 
-/// A lock on these names. (GCC 12 cannot compile a list of names in an expression with `co_await`.)
+/// Returns a lock on these names. GCC 12 cannot compile a list of names in a `co_await` expression.
 template <typename... Names>
 multi_mutex lock_on(client& locks, Names... names) {
     return {locks, {std::string_view(names)...}};
 }
 
-/// The text of the `config_error` that this throws; empty if it throws none.
+/// Returns the text of the `config_error` that `make` throws, or an empty string if it throws none.
 template <typename Function>
 std::string refusal_of(const Function& make) {
     try {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(all_names_are_held_at_once) {
         }
         BOOST_TEST(!(co_await lock_on(b, "y", "z").try_acquire()).has_value());
         co_await settled(b);
-        lease other = co_await mutex(b, "z").acquire();  // nothing was left there
+        lease other = co_await mutex(b, "z").acquire();  // Nothing was left there.
         BOOST_TEST((co_await held.release() == release_result::released));
         BOOST_TEST(!(co_await lock_on(a, "x", "y", "z").try_acquire_for(20ms)).has_value());
         BOOST_TEST((co_await other.release() == release_result::released));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(all_names_are_held_at_once) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Servers that have MSETEX take all names by it.
+/// Servers that have MSETEX acquire all names with it.
 BOOST_AUTO_TEST_CASE(a_server_takes_all_names_by_one_command) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(a_server_takes_all_names_by_one_command) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 53: two locks that name the same things in another order. Nobody holds one while it waits for the other.
+/// Fault 53: two locks have the same names in different orders. No client holds one name while it waits for
+/// the other.
 BOOST_AUTO_TEST_CASE(locks_in_another_order_cannot_deadlock, *label("fault-53")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(locks_in_another_order_cannot_deadlock, *label("fault-53"))
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 54: an acquire that is denied or cancelled leaves no name behind, whatever the instances have answered.
+/// Fault 54: a denied or cancelled acquire leaves no name behind, whichever instances have replied.
 BOOST_AUTO_TEST_CASE(a_failed_acquire_leaves_no_name, *label("fault-54")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_failed_acquire_leaves_no_name, *label("fault-54")) {
         lease held = co_await mutex(a, "y").acquire();
         BOOST_TEST(!(co_await lock_on(b, "x", "y", "z").try_acquire()).has_value());
         co_await settled(b);
-        co_await async_wait_until([&] { return instances.keys() == 3; });  // of the mutex
+        co_await async_wait_until([&] { return instances.keys() == 3; });  // The keys of the mutex.
         pending_acquire waiting;
         waiting.start(lock_on(b, "x", "y", "z"));
         co_await async_wait_until([&] { return b.counters().contended >= 2; });
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_failed_acquire_leaves_no_name, *label("fault-54")) {
         co_await settled(b);
         BOOST_TEST(instances.keys() == 3U);
         co_await held.release();
-        for (int i = 0; i != 20; ++i) {  // at any moment of the attempt
+        for (int i = 0; i != 20; ++i) {  // Cancels at various points of the attempt.
             pending_acquire attempting;
             attempting.start(lock_on(b, "x", "y", "z"));
             for (int turns = 0; turns != i && !attempting.result; ++turns) {
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_failed_acquire_leaves_no_name, *label("fault-54")) {
             }
             attempting.signal.emit(asio::cancellation_type::terminal);
             co_await async_wait_until([&] { return attempting.result.has_value(); });
-            attempting.granted = lease();  // it may have been granted first
+            attempting.granted = lease();  // It may have been granted before the cancellation.
             co_await settled(b);
             BOOST_TEST(instances.keys() == 0U);
         }
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_failed_acquire_leaves_no_name, *label("fault-54")) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 55: the names of a lease end together, and not before its validity.
+/// Fault 55: the names of a lease expire together, and not before its validity.
 BOOST_AUTO_TEST_CASE(no_name_ends_before_the_validity, *label("fault-55")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(no_name_ends_before_the_validity, *label("fault-55")) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// A name that is gone at one instance is put back. A name that is gone at two of three is the loss of the lease.
+/// A name that is lost on one instance is restored. If it is lost on two of three, the lease is lost.
 BOOST_AUTO_TEST_CASE(partial_loss_is_loss) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(an_error_names_the_name_that_is_taken) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// The name that is taken is found out while the acquire waits.
+/// The client finds the name that is taken while the acquire waits.
 BOOST_AUTO_TEST_CASE(a_waiter_knows_which_name_is_taken) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -272,20 +273,26 @@ BOOST_AUTO_TEST_CASE(a_waiter_knows_which_name_is_taken) {
         client a(executor, labelled);
         client b(executor, patient_config(instances.config()));
         lease held = co_await mutex(a, "y").acquire();
-        std::string details;
         pending_acquire waiting;
         const multi_mutex both(b, {"x", "y"}, patient());
         waiting.start(both);
         co_await async_wait_until([&] { return b.counters().contended >= 1 && idle(b); });
-        co_await b.close();  // which ends the wait with the story of the waiter
-        BOOST_TEST((*waiting.result == errc::client_closed));
+        waiting.signal.emit(
+            asio::cancellation_type::all);  // Ends the wait with an error that describes it.
+        co_await async_wait_until([&] { return waiting.result.has_value(); });
+        BOOST_TEST_MESSAGE(waiting.result->details());
+        BOOST_TEST(
+            waiting.result->details().find("the name 'y' is held by worker-7") != std::string::npos,
+            waiting.result->message());
         co_await held.release();
         co_await a.close();
+        co_await b.close();
     }());
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// A task that has one of the names may want another one before it lets go. If it waited for the waiter, both would wait forever.
+/// A task that holds one of the names may acquire another one before it releases the first. If it had to
+/// queue behind the waiter, the two would deadlock.
 BOOST_AUTO_TEST_CASE(a_waiter_keeps_nobody_of_its_client_from_a_name_that_is_free) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -344,7 +351,7 @@ BOOST_AUTO_TEST_CASE(with_lock_takes_all_names) {
             co_return held.valid();
         };
         BOOST_TEST(co_await with_lock(both, body));
-        const multi_mutex one(locks, {"x"});  // which is a mutex
+        const multi_mutex one(locks, {"x"});  // With one name it is a mutex.
         BOOST_TEST(co_await with_lock(
             one, [](lease& held) -> asio::awaitable<bool> { co_return held.valid(); }));
         co_await locks.close();
@@ -352,7 +359,8 @@ BOOST_AUTO_TEST_CASE(with_lock_takes_all_names) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Tasks of several clients take random sets of names. Nobody is inside beside another one with a common name, and all get on.
+/// Tasks of several clients acquire random sets of names. Two tasks with a common name must never be inside
+/// together, and all tasks must make progress.
 class crowd {
 public:
     static constexpr std::size_t tasks = 12;
@@ -405,7 +413,7 @@ BOOST_AUTO_TEST_CASE(overlapping_sets_exclude_each_other) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Their names are in several slots, which all clients take in the same order.
+/// The names are in several slots, which all clients acquire in the same order.
 BOOST_AUTO_TEST_CASE(overlapping_sets_exclude_each_other_on_a_cluster) {
     redis_cluster cluster(3);
     config of;

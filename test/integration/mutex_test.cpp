@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-// Taking locks: exclusion, waiting, what is written on the servers, closing, failing.
+// Locks: exclusion, waiting, the keys on the servers, closing, and failures.
 
 namespace {
 
@@ -38,7 +38,8 @@ BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
         BOOST_TEST(!refused.has_value());
         const lease other = co_await mutex(b, "y").acquire();
         co_await held.release();
-        // A quorum has released it. The others may deny until they have, and one that stands still does not answer in time.
+        // A quorum has released it. The other servers may still deny, and a stalled one does not answer in
+        // time.
         const lease theirs = co_await mutex(b, "x").acquire();
         const auto mine_again = co_await mutex(a, "x").try_acquire();
         BOOST_TEST(!mine_again.has_value());
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
         BOOST_TEST((until.elapsed() >= 100ms));
         BOOST_TEST((until.elapsed() < 1s));
 
-        // A timeout of nothing is one round.
+        // A timeout of zero allows one attempt.
         const auto attempts = locks.counters().attempts;
         for (const auto timeout : {0ms, -5ms}) {
             refused = co_await lock.try_acquire_for(timeout);
@@ -147,7 +148,8 @@ BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_respected) {
         const auto refused = co_await mutex(locks, "x").try_acquire();
         BOOST_TEST(!refused.has_value());
         co_await settled(locks);
-        BOOST_TEST(instances.holding("x") == 3U);  // the other holder's; our own grants are undone
+        // The keys are the other holder's. The partial grants of this client were rolled back.
+        BOOST_TEST(instances.holding("x") == 3U);
         BOOST_TEST(instances[0].command({"GET", "x"}).value() == "somebody else");
     }());
 }
@@ -167,7 +169,7 @@ BOOST_AUTO_TEST_CASE(another_holder_on_a_minority_is_no_obstacle) {
     }());
 }
 
-/// A waiter tries again when the holder's key has expired, however long its backoff is.
+/// A waiter attempts again when the holder's key has expired, even if its backoff is longer.
 BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -180,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
         const stopwatch waited;
         const lease held = co_await mutex(locks, "x", patient).acquire();
         BOOST_TEST(held.valid());
-        BOOST_TEST((waited.elapsed() < 5s));  // the backoff would be half a minute at least
+        BOOST_TEST((waited.elapsed() < 5s));  // The backoff would be at least half a minute.
         BOOST_TEST(locks.counters().attempts <= 4U);
     }());
 }
@@ -202,7 +204,7 @@ BOOST_AUTO_TEST_CASE(acquire_fails_after_the_configured_number_of_attempts) {
     }());
 }
 
-/// Each command makes a key "x" that no lock has put there.
+/// Each command creates a key "x" that is not a lock.
 const std::vector<strings> oddities{
     {"RPUSH", "x", "1"},
     {"SADD", "x", "1"},
@@ -213,13 +215,13 @@ const std::vector<strings> oddities{
     {"SET", "x", ""},
     {"SET", "x", std::string("\0\r\n$-1\r\n\xff", 9)},
     {"SET", "x", std::string(1 << 20, 'x')},
-    {"SET", "x", "9007199254740992"},     // 2^53
-    {"SET", "x", "9223372036854775807"},  // INT64_MAX
+    {"SET", "x", "9007199254740992"},     // 2^53.
+    {"SET", "x", "9223372036854775807"},  // INT64_MAX.
     {"SET", "x", "-9223372036854775809"},
     {"SET", "x", "1e400"},
 };
 
-/// Replaces the key by such a one, and returns its dump.
+/// Replaces the key with such a value and returns its dump.
 std::string put(const redis_server& server, const strings& oddity) {
     server.command({"DEL", "x"});
     server.command(oddity);
@@ -257,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_key_counts_as_another_holder, *label("fault-34"))
         }
         BOOST_TEST(locks.counters().unavailable == 0U);
         for (const auto& instance : locks.instances()) {
-            BOOST_TEST(instance.reason.empty());  // no connection was lost by it
+            BOOST_TEST(instance.reason.empty());  // No connection was lost.
         }
     }());
 }
@@ -275,7 +277,7 @@ const std::vector<other_value> other_values{
     {{"XADD", "x", "1-1", "1", "1"}, "a stream"},
 };
 
-/// It was "held by another", and nobody found the cause.
+/// The error used to be "held by another", which hid the cause.
 BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -297,7 +299,7 @@ BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-
                     BOOST_TEST((e == errc::contended));
                     return e.details().find(expected) != std::string::npos;
                 };
-                // On a busy machine an answer may come too late for one of them.
+                // On a busy machine, the reply of a server may arrive too late for the error.
                 const stopwatch waited;
                 bool all_tell = false;
                 while (!all_tell && waited.elapsed() < default_timeout) {
@@ -317,7 +319,7 @@ BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-
     }());
 }
 
-/// In the remote queue, too, where one instance tells of the key.
+/// The same applies in the remote queue, where only one instance reports the key.
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -373,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_loss_reports_the_type_of_a_foreign_key, *label("fault-34"
     }());
 }
 
-/// The keys are there before the lock is taken, or replace its keys while it is held.
+/// The keys exist before the lock is acquired, or replace its keys while it is held.
 BOOST_AUTO_TEST_CASE(foreign_keys_on_a_minority_are_left_alone, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -628,13 +630,13 @@ BOOST_AUTO_TEST_CASE(close_ends_pending_operations_and_leases) {
         BOOST_TEST(locks.counters().held == 0U);
         BOOST_TEST(locks.counters().releasing == 0U);
 
-        co_await locks.close();  // a second time does no harm
+        co_await locks.close();  // Closing twice is harmless.
         const auto [e, nothing] = co_await mutex(locks, "y").acquire(asio::as_tuple);
         BOOST_TEST((e == errc::client_closed));
     }());
 }
 
-// A holder may work until it releases its lease, and nobody else may get the lock before.
+// A holder may work until it releases its lease, and no other client may acquire the lock before.
 BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_it) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = instances.config();
@@ -657,7 +659,7 @@ BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_i
         BOOST_TEST((result == release_result::expired));
         BOOST_TEST(instances.holding("x") == 0U);
         co_await async_wait_until([&] { return closed; });
-        BOOST_TEST(!*how, how->message());  // nobody has asked for the release of `kept`
+        BOOST_TEST(!*how, how->message());  // No task has requested the release of `kept`.
         BOOST_TEST(instances.holding("y") == 5U);
         const auto [late, nothing] = co_await kept.release(asio::as_tuple);
         BOOST_TEST((late == errc::no_quorum));
@@ -692,7 +694,7 @@ BOOST_AUTO_TEST_CASE(a_client_keeps_its_context_busy_until_closed) {
     }
 }
 
-// Some code waits inside a handler for something asynchronous.
+// Some programs wait for an asynchronous operation inside a handler.
 BOOST_AUTO_TEST_CASE(a_handler_may_run_the_context_until_another_operation_ends) {
     for (const std::string& uri : {std::string("memory://a"), instances[0].uri()}) {
         asio::io_context context;
@@ -729,7 +731,7 @@ BOOST_AUTO_TEST_CASE(closing_awaits_pending_releases) {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         for (int i = 0; i != 50; ++i) {
-            co_await mutex(locks, "x" + std::to_string(i)).acquire();  // and dropped
+            co_await mutex(locks, "x" + std::to_string(i)).acquire();  // The lease is dropped.
         }
         co_await locks.close();
         BOOST_TEST(instances.keys() == 0U);
@@ -758,7 +760,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         lease held = co_await lock.acquire();
         BOOST_TEST(locks.counters().held == 1U);
         BOOST_TEST(locks.counters().acquired == 1U);
-        co_await lock.try_acquire();  // sends nothing
+        co_await lock.try_acquire();  // Sends nothing.
         client other(co_await asio::this_coro::executor, instances.config());
         const lease in_the_way = co_await mutex(other, "y").acquire();
         co_await mutex(locks, "y").try_acquire();
@@ -781,7 +783,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
     }());
 }
 
-/// Counts the holders that are inside, to check mutual exclusion.
+/// Counts the holders inside, to check mutual exclusion.
 struct occupancy {
     std::array<std::atomic<int>, 3> inside{};
     std::atomic<int> entered = 0;
@@ -790,7 +792,7 @@ struct occupancy {
     asio::awaitable<void> visit(lease& held, std::size_t key) {
         violations += inside.at(key)++ != 0 || !held.valid() ? 1 : 0;
         ++entered;
-        co_await asio::post(asio::deferred);  // so that others may run
+        co_await asio::post(asio::deferred);  // Lets other coroutines run.
         violations += --inside.at(key) != 0 ? 1 : 0;
     }
 };
@@ -802,7 +804,7 @@ asio::awaitable<void> hammer(client& locks, occupancy& rooms, std::size_t seed, 
         lease held = co_await lock.acquire();
         co_await rooms.visit(held, key);
         if (i % 3 == 0) {
-            held = lease();  // the destructor releases it
+            held = lease();  // The destructor releases it.
         } else {
             co_await held.release();
         }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Servers that compare and delete in one command of their own.
+// Servers with a native compare-and-delete command.
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
@@ -43,11 +43,12 @@ BOOST_AUTO_TEST_CASE(releases_run_no_script) {
     BOOST_TEST(rig.release("k", "ann") == "denied: not ours");
     BOOST_TEST(executed(server, "delifeq") == 3U);
     BOOST_TEST(executed(server, "evalsha") == 0U);
-    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");  // there is no such command for this
+    // There is no native command for this step.
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
     BOOST_TEST(executed(server, "evalsha") == 1U);
 }
 
-// An error may come of the command, and not of what is asked for: the script tells.
+// An error may be caused by the command and not by the request. The client then uses the script.
 BOOST_AUTO_TEST_CASE(a_script_answers_if_the_native_command_fails) {
     const redis_server server;
     instance_rig rig(server.uri());
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_script_answers_if_the_native_command_fails) {
     BOOST_TEST(server.has("list"));
     rig.acquire("k", "ann");
     server.command({"CONFIG", "RESETSTAT"});
-    BOOST_TEST(rig.release("k", "ann") == "granted");  // the next one is as fast as ever
+    BOOST_TEST(rig.release("k", "ann") == "granted");  // The next release is fast again.
     BOOST_TEST(executed(server, "delifeq") == 1U);
     BOOST_TEST(rig.status().reason.empty());
 }
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_pending_resend_fails_when_the_instance_stops) {
     const auto list = rig.submit(step::release, "list", "ann");
     const auto last = rig.submit(step::acquire, "k", "ann");
     rig.after_vote = [&](colock::instance::command_tag tag) {
-        if (tag == last) {  // by then the other one waits to be sent again
+        if (tag == last) {  // By then the other command waits to be sent again.
             rig.subject().stop();
         }
     };
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_the_native_command_uses_the_script) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.release("k", "ann") == "granted");
     server.command({"CONFIG", "RESETSTAT"});
-    for (int i = 0; i != 5; ++i) {  // and does not try again
+    for (int i = 0; i != 5; ++i) {  // The client does not try it again.
         BOOST_TEST(rig.acquire("k", "ann") == "granted");
         BOOST_TEST(rig.release("k", "bob") == "denied: another");
         BOOST_TEST(rig.release("k", "ann") == "granted");
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(releases_fall_back_to_scripts_if_the_command_is_forbidden) 
     for (int i = 1; i != keys; ++i) {
         rig.submit(step::release, std::to_string(i), "ann");
         if (i % 7 == 0) {
-            rig.flush();  // some are refused when others have not been sent yet
+            rig.flush();  // Some commands are refused before others have been sent.
         }
     }
     BOOST_TEST(rig.votes() == strings(keys - 1, "granted"), boost::test_tools::per_element());
@@ -172,10 +173,10 @@ BOOST_AUTO_TEST_CASE(servers_with_and_without_the_command_share_a_batch) {
         BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
     }
     BOOST_TEST(executed(with, "evalsha") == 0U);
-    BOOST_TEST(executed(without, "evalsha") == 5U);  // both releases as one
+    BOOST_TEST(executed(without, "evalsha") == 5U);  // One script call covers both releases.
 }
 
-// A server is replaced by an older one, and no user hears of it.
+// A server is replaced by an older one, and no operation fails.
 BOOST_AUTO_TEST_CASE(native_releases_follow_a_change_of_the_server_version) {
     const char* const newer = std::getenv("COLOCK_REDIS_SERVER");
     BOOST_TEST_REQUIRE(newer != nullptr);

@@ -30,11 +30,11 @@
 #include <thread>
 #include <vector>
 
-// Servers that are silent, cannot be reached, or refuse the login: a few of them, or so many that no majority is left.
+// Servers that are silent, unreachable, or refuse the login. They are a minority or a majority.
 
 namespace {
 
-/// Whether the names under "slow.test" resolve by now.
+/// Whether the names under "slow.test" already resolve.
 std::atomic<bool> slow_names_answer{false};
 std::atomic<int> slow_names_asked{0};
 
@@ -45,7 +45,8 @@ std::atomic<int> sentinels_looked_up{0};
 
 }  // namespace
 
-/// Replaces the system's function, so that some names are slow to resolve, and one has the addresses that a test gives it.
+/// Replaces the system's function. Some names then resolve slowly, and one has the addresses that a test
+/// sets.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                            addrinfo** result) {
     using function = int(const char*, const char*, const addrinfo*, addrinfo**);
@@ -79,8 +80,8 @@ using namespace colock::test;
 using boost::unit_test::label;
 using way = tcp_proxy::way;
 
-/// Acquires and releases this many times. All must succeed; but on a busy machine a release may be slower than the timeout,
-/// and then it goes on in the background.
+/// Acquires and releases `times` times. All acquires must succeed. On a busy machine a release may take
+/// longer than the timeout, and then it continues in the background.
 asio::awaitable<void> work(client& locks, std::size_t times) {
     for (std::size_t i = 0; i != times; ++i) {
         lease held = co_await mutex(locks, "work" + std::to_string(i % 10)).acquire();
@@ -100,8 +101,8 @@ instance_state state_of(const client& locks, std::size_t i) {
 
 BOOST_AUTO_TEST_SUITE(network_test)
 
-/// The number of commands that wait for the silent server is bounded, however many locks are taken meanwhile. And nobody waits
-/// for it: the timeout is longer than the test.
+/// The number of commands that wait for the silent server is bounded, however many locks are acquired. No
+/// operation waits for this server, because the timeout is longer than the test.
 BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29")) {
     servers five(5);
     run_test([&]() -> asio::awaitable<void> {
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29
         const stopwatch since;
         co_await work(locks, 3000);
         BOOST_TEST((since.elapsed() < 25s));
-        BOOST_TEST((state_of(locks, 2) == instance_state::ready));  // its connection still stands
+        BOOST_TEST((state_of(locks, 2) == instance_state::ready));  // Its connection still exists.
         BOOST_TEST(locks.instances()[2].in_flight <= bound);
         BOOST_TEST(locks.instances()[2].in_flight > bound / 2);
         co_await work(locks, 1000);
@@ -129,7 +130,8 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29
     }());
 }
 
-/// With the default timeout of an instance. The client notices that the server is silent, and sends it no new locks.
+/// Uses the default timeout of an instance. The client detects that the server is silent and sends it no new
+/// locks.
 BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_acquires, *label("fault-29")) {
     servers five(5);
     run_test([&]() -> asio::awaitable<void> {
@@ -149,11 +151,11 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_acquires, *label("fault-29"
         const auto pending = locks.counters().releasing;
         co_await work(locks, 500);
         BOOST_TEST(locks.instances()[2].in_flight <= in_flight + 100);
-        // The servers that answer may be behind for a moment.
+        // The servers that reply may lag for a moment.
         co_await async_wait_until([&] { return locks.counters().releasing <= pending + 100; });
-        BOOST_TEST((state_of(locks, 2) == instance_state::ready));  // its connection still stands
+        BOOST_TEST((state_of(locks, 2) == instance_state::ready));  // Its connection still exists.
         co_await async_wait_until([&] { return state_of(locks, 2) != instance_state::ready; });
-        // The instance first reports that the connection has ended, and then fails command by command.
+        // The instance first reports the end of the connection, and then fails the commands one by one.
         co_await async_wait_until([&] { return locks.instances()[2].in_flight == 0U; });
         five[2].resume();
         co_await all_ready(locks);
@@ -162,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_acquires, *label("fault-29"
     }());
 }
 
-/// Nobody waits for the server: the timeout of a vote is longer than the test.
+/// No operation waits for the server, because the timeout of a vote is longer than the test.
 BOOST_AUTO_TEST_CASE(a_half_open_connection_is_detected_in_time, *label("fault-30")) {
     servers five(5);
     proxies network(five);
@@ -187,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_detected_in_time, *label("fault-3
             }
             BOOST_TEST((since.elapsed() > silence / 2));
             BOOST_TEST_MESSAGE("noticed after " << since.elapsed().count() << " ms");
-            // A reconnect ends likewise: the network accepts the connection and is silent.
+            // A reconnect fails in the same way: the network accepts the connection and is silent.
             const auto renewed = locks.counters().renewed;
             const auto renewed_more = [&] { return locks.counters().renewed >= renewed + 2; };
             while (!renewed_more()) {
@@ -201,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_detected_in_time, *label("fault-3
             const auto result = co_await held.release();
             BOOST_TEST((result == release_result::released));
             co_await settled(locks);
-            // Perhaps a ticket is left that this server has stored and the client could not delete.
+            // The server may have stored a ticket that the client could not delete. It expires soon.
             const stopwatch left;
             co_await async_wait_until([&] { return five.keys() == 0; });
             BOOST_TEST((left.elapsed() < 2s));
@@ -209,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_detected_in_time, *label("fault-3
     }
 }
 
-/// The timeouts are so long that the test fails if anybody waits for the names.
+/// The timeouts are so long that the test fails if any operation waits for the names.
 BOOST_AUTO_TEST_CASE(slow_name_lookups_do_not_delay_other_instances, *label("fault-31")) {
     servers four(4);
     run_test([&]() -> asio::awaitable<void> {
@@ -238,7 +240,7 @@ BOOST_AUTO_TEST_CASE(slow_name_lookups_do_not_delay_other_instances, *label("fau
     }());
 }
 
-/// The client stops waiting for the name in time, and asks again.
+/// The client stops waiting for the name in time, and looks it up again.
 BOOST_AUTO_TEST_CASE(a_slow_name_lookup_times_out_and_is_retried, *label("fault-31")) {
     servers one(1);
     run_test([&]() -> asio::awaitable<void> {
@@ -261,8 +263,8 @@ BOOST_AUTO_TEST_CASE(a_slow_name_lookup_times_out_and_is_retried, *label("fault-
 
 std::atomic<int> broken_pipes{0};
 
-/// The thread that resolves a name may outlive the client. Nobody waits for its answer then, and the answer must not end the
-/// program by a SIGPIPE.
+/// The thread that resolves a name may outlive the client. Its result is then discarded, and must not end the
+/// program with a SIGPIPE.
 BOOST_AUTO_TEST_CASE(a_slow_name_lookup_may_outlive_its_client, *label("fault-31")) {
     struct sigaction counted {};
     struct sigaction before {};
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_slow_name_lookup_may_outlive_its_client, *label("fault-31
     BOOST_TEST(broken_pipes == 0);
 }
 
-/// Names that do not resolve for now. Afterwards, waits until nothing of the look-ups is left.
+/// Names that do not resolve while the object lives. The destructor waits until no lookup is left.
 struct hanging_names {
     hanging_names() {
         slow_names_answer = false;
@@ -305,7 +307,7 @@ struct hanging_names {
     std::set<int> descriptors = meter::descriptors();
 };
 
-/// Each attempt had a thread and a descriptor of its own, for as long as the name server was silent.
+/// A defect gave each attempt a thread and a descriptor while the name server was silent.
 BOOST_AUTO_TEST_CASE(connect_attempts_share_a_hanging_name_lookup, *label("fault-101")) {
     using instance::redis::lookups;
     using instance::redis::resolver;
@@ -326,7 +328,7 @@ BOOST_AUTO_TEST_CASE(connect_attempts_share_a_hanging_name_lookup, *label("fault
         resolver one(executor, shared);
         const auto found = co_await one.resolve("a.slow.test", 10s);
         BOOST_TEST(found.addresses == std::vector<std::string>{"127.0.0.1"});
-        // This answer was taken: the next one is new.
+        // This result was consumed, so the next lookup is a new one.
         co_await async_wait_until([] { return slow_names_asked == 2; });
         BOOST_TEST((co_await one.resolve("a.slow.test", 10s)).addresses.size() == 1U);
         BOOST_TEST(slow_names_asked == 3);
@@ -359,7 +361,7 @@ BOOST_AUTO_TEST_CASE(all_resolvers_waiting_for_a_name_get_its_addresses, *label(
     }());
 }
 
-/// Each question to a node of a cluster is a new dialog.
+/// Each query to a node of a cluster is a new dialog.
 BOOST_AUTO_TEST_CASE(dialogs_share_a_hanging_name_lookup, *label("fault-101")) {
     const hanging_names names;
     run_test([&]() -> asio::awaitable<void> {
@@ -387,28 +389,29 @@ BOOST_AUTO_TEST_CASE(hanging_name_lookups_cost_one_thread_each, *label("fault-10
         settings.connection.connect_timeout = 5ms;
         instance_rig rig(uri, settings);
         const meter costs(rig.executor(), {.threads = 3, .descriptors = 16});
-        // Any of its many attempts may be the one too many.
+        // Any of the many attempts could exceed the limit.
         const stopwatch since;
         rig.run_until([&] { return slow_names_asked == asked + 3 && since.elapsed() > 500ms; });
     }
 }
 
-/// The connections that a server has accepted since its statistics were reset. This question is one of them.
+/// Returns the number of connections that a server has accepted since its statistics were reset. The query
+/// itself is one of them.
 std::size_t connections(const redis_server& server) {
     const std::string text = server.command({"INFO", "stats"}).value();
     const std::string field = "total_connections_received:";
     return std::stoul(text.substr(text.find(field) + field.size()));
 }
 
-/// Reconnects after short pauses.
+/// Returns the configuration with short pauses before a reconnect.
 config eager(config configuration) {
     configuration.reconnect_initial = 5ms;
     configuration.reconnect_maximum = 20ms;
     return configuration;
 }
 
-/// The lock commands that a server has executed, in any database. The probe's script, which is all that is sent by EVAL, calls
-/// each of these once.
+/// Returns the number of lock commands that a server has executed, in any database. The only script that is
+/// sent by EVAL is the probe's. It calls each of these commands once.
 std::size_t lock_commands(const redis_server& server) {
     return executed(server, "set") + executed(server, "pttl") - 2 * executed(server, "eval");
 }
@@ -441,7 +444,7 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_connect_fails_all_acquires, *label("faul
         std::vector<std::string> forbids;
         std::string user;
         std::string database;
-        std::string reason;  // a part of it
+        std::string reason;  // A part of the reason.
     };
     const std::vector<sample> samples{
         {{"--requirepass", "secret"}, {}, "", "", "HELLO was refused: NOAUTH"},
@@ -526,7 +529,7 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect_fails_acquires_until_allowed,
             co_await all_ready(locks);
             const auto held = co_await mutex(locks, "x").try_acquire();
             BOOST_TEST(held.has_value());
-            BOOST_TEST(three[0].keys().empty());  // it is in database 1
+            BOOST_TEST(three[0].keys().empty());  // The key is in database 1.
         }());
     }
 }
@@ -536,7 +539,7 @@ void resolve_sentinels_to(std::vector<std::string> addresses) {
     addresses_of_sentinels = std::move(addresses);
 }
 
-/// A name with two addresses: at one there is a server, and the other one is silent.
+/// A name with two addresses. A server listens at one of them, and the other is silent.
 struct half_silent_name {
     explicit half_silent_name(bool begins_with_silent) {
         resolve_sentinels_to(begins_with_silent ? std::vector<std::string>{good, bad}
@@ -549,7 +552,7 @@ struct half_silent_name {
     fake_server silent{[](const fake_server::words&) { return ""; }, server.port(), bad};
 };
 
-/// Each time that it connected again, it began with the other address, and waited for that.
+/// A defect made each reconnect begin with the other address, and wait for its timeout.
 BOOST_AUTO_TEST_CASE(the_address_that_answered_is_tried_first, *label("fault-104")) {
     for (const bool begins_with_silent : {false, true}) {
         half_silent_name name(begins_with_silent);
@@ -569,7 +572,7 @@ BOOST_AUTO_TEST_CASE(the_address_that_answered_is_tried_first, *label("fault-104
     }
 }
 
-/// A dialog with a server that is silent is over. The next one goes elsewhere.
+/// A dialog with a silent server has timed out. The next dialog uses another address.
 BOOST_AUTO_TEST_CASE(dialogs_try_the_address_that_answered_first, *label("fault-104")) {
     for (const bool begins_with_silent : {false, true}) {
         const half_silent_name name(begins_with_silent);
@@ -591,7 +594,7 @@ BOOST_AUTO_TEST_CASE(dialogs_try_the_address_that_answered_first, *label("fault-
     }
 }
 
-/// A server that answers, and is not the right one, must not hide the right one.
+/// A server that replies but is the wrong one must not hide the right one.
 BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_retried_immediately, *label("fault-104")) {
     const redis_server server;
     const fake_server refusing([](const fake_server::words&) { return "-ERR no\r\n"; },
@@ -606,7 +609,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_retried_immediately, *label(
     BOOST_TEST(refusing.accepted() == 1U);
 }
 
-/// Three Sentinels behind one name, as a headless service of Kubernetes has it.
+/// Three Sentinels behind one name, as in a headless service of Kubernetes.
 struct sentinels_of_one_name {
     explicit sentinels_of_one_name(const std::vector<std::string>& ids) {
         std::vector<std::string> addresses;
@@ -625,7 +628,8 @@ struct sentinels_of_one_name {
     std::deque<fake_sentinel> all;
 };
 
-/// The Sentinel that answers first, cut off with the old master, was a majority of one.
+/// The Sentinel that replies first is cut off together with the old master. A defect accepted it as a
+/// majority of one.
 BOOST_AUTO_TEST_CASE(each_address_of_a_name_counts_as_a_sentinel, *label("fault-90")) {
     const redis_server old_master;
     const redis_server new_master;
@@ -653,7 +657,8 @@ BOOST_AUTO_TEST_CASE(each_address_of_a_name_counts_as_a_sentinel, *label("fault-
     }
 }
 
-/// Only the IDs show that these are one Sentinel. As one of one it is believed, and not as two of three.
+/// Only the IDs show that both addresses belong to one Sentinel. It counts as one of one, not as two of
+/// three.
 BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_have_one_vote, *label("fault-90")) {
     const redis_server master;
     sentinels_of_one_name same({"a", "a"});
@@ -669,7 +674,7 @@ BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_have_one_vote, *label("fault-
     BOOST_TEST(two.acquire("k", "ann") == "failed: down");
 }
 
-/// It is cut off with the old master, and the name has lost the others.
+/// The only Sentinel left is cut off with the old master, and the name has lost the other addresses.
 BOOST_AUTO_TEST_CASE(a_name_that_loses_addresses_keeps_its_majority_size, *label("fault-90")) {
     const redis_server old_master;
     const redis_server new_master;
@@ -734,12 +739,12 @@ BOOST_AUTO_TEST_CASE(acquires_fail_in_time_without_a_majority_and_then_recover,
                     co_await mutex(locks, "x", options).try_acquire(asio::as_tuple);
                 BOOST_TEST((try_error == errc::no_quorum), try_error.message());
                 BOOST_TEST((once.elapsed() < 2s));
-                // The grants are undone although the other servers still cannot be reached.
+                // The grants are rolled back although the other servers are still unreachable.
                 co_await async_wait_until(
                     [&] { return !most.all[1].has("x") && !most.all[4].has("x"); });
 
-                // A waiter with a longer timeout gets the lock when the servers are back. If the connections come back,
-                // it does not wait for its backoff.
+                // A waiter with a longer timeout acquires the lock when the servers are back. If only the
+                // connections come back, it does not wait for its backoff.
                 lock_options patient;
                 patient.unavailable_timeout = 1min;
                 if (ready_instances(locks) < 3) {
@@ -758,7 +763,7 @@ BOOST_AUTO_TEST_CASE(acquires_fail_in_time_without_a_majority_and_then_recover,
                 BOOST_TEST(held.valid());
                 co_await all_ready(locks);
                 co_await async_wait_until([&] { return locks.counters().releasing == 0; });
-                BOOST_TEST(most.all.holding("y") == 0U);  // nothing is left of the failed attempts
+                BOOST_TEST(most.all.holding("y") == 0U);  // The failed attempts have left nothing.
             }(),
             60s);
     }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// `once` on real servers: who runs, who finds the result, and what is left when somebody dies.
+// `once` on real servers: which caller runs, which one finds the result, and what remains when a runner dies.
 
 #include "kinds/once/once.hpp"
 #include "integration/locks.hpp"
@@ -52,7 +52,7 @@ std::string record_of(const std::string& result, const std::string& fingerprint 
     return kinds::make_record({fingerprint, result});
 }
 
-/// A body that stays where it is until the test lets it go on.
+/// A body that does not return until the test lets it.
 struct slow_body {
     asio::awaitable<std::string> operator()() const {
         ++state->begun;
@@ -76,7 +76,8 @@ struct slow_body {
     std::shared_ptr<shared> state = std::make_shared<shared>();
 };
 
-/// A body that returns at once. (With a constructor: g++ 12 destroys an aggregate twice that is made in an expression with co_await.)
+/// A body that returns immediately. It has a constructor, because GCC 12 destroys an aggregate twice if it is
+/// created in a co_await expression.
 struct quick_body {
     explicit quick_body(std::string value) : result(std::move(value)) {}
 
@@ -89,7 +90,7 @@ struct quick_body {
     std::shared_ptr<int> times = std::make_shared<int>(0);
 };
 
-/// A call that goes on beside the test.
+/// A call that runs in parallel with the test.
 struct pending_call {
     template <typename Body>
     void start(client& by, const std::string& key, Body body,
@@ -102,7 +103,7 @@ struct pending_call {
                                               done = true;
                                           }));
     }
-    /// The message of what it threw.
+    /// Returns the message of the exception.
     [[nodiscard]] std::string message() const {
         try {
             if (thrown) {
@@ -145,7 +146,7 @@ config config_of(const std::string& uri) {
     return config::from_uris({uri});
 }
 
-/// Until a client has an acquire that was denied, and waits.
+/// Waits until the client has an acquire that was denied and waits.
 asio::awaitable<void> waits(const client& locks) {
     co_await async_wait_until([&] {
         const counters now = locks.counters();
@@ -234,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
         of_c.start(c, "k", quick_body("c"), patient_options);
         co_await waits(b);
         co_await waits(c);
-        // They have asked to be told.
+        // The waiters have subscribed to the change.
         co_await async_wait_until([&] { return idle(b) && idle(c); });
         const stopwatch since;
         body.state->may_end = true;
@@ -270,14 +271,14 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_client_need_no_command) {
         }
         BOOST_TEST(ran == 1U);
         BOOST_TEST(executed(instances, "evalsha") + executed(instances, "eval") <=
-                   3U);  // the record, and perhaps a renewal, and a script sent in full
+                   3U);  // The record, possibly a renewal, and a full script.
         BOOST_TEST(executed(instances, "getrange") == 0U);
         BOOST_TEST(locks.counters().once_found == 99U);
         co_await locks.close();
     }());
 }
 
-/// One attempt finds the result for all that wait in this client.
+/// One attempt finds the result for all waiters of this client.
 BOOST_AUTO_TEST_CASE(waiters_of_another_client_go_on_together) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -445,7 +446,7 @@ BOOST_AUTO_TEST_CASE(a_look_can_be_cancelled) {
     }());
 }
 
-/// The effect is there, so its result is recorded.
+/// The effect has happened, so its result is recorded.
 BOOST_AUTO_TEST_CASE(a_cancellation_after_the_body_comes_too_late) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
@@ -481,7 +482,7 @@ BOOST_AUTO_TEST_CASE(after_its_time_a_result_is_gone) {
     }());
 }
 
-/// Its lock ends with its ttl.
+/// The lock of the dead runner expires with its ttl.
 BOOST_AUTO_TEST_CASE(if_the_runner_dies_the_next_one_runs) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -497,7 +498,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_the_record_is_harmless) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, network.config());
         co_await all_ready(locks);
-        co_await call(locks, "first", quick_body("x"));  // the server knows the script now
+        co_await call(locks, "first", quick_body("x"));  // Loads the script into the server.
         network[0].cut_before_reply(a_record);
         const quick_body body("x");
         const once_result result = co_await call(locks, "k", body);
@@ -582,7 +583,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_on_the_name_is_waited_for) {
     }());
 }
 
-/// A mutex waits, and can tell for what.
+/// A mutex on this name waits, and its error reports the reason.
 BOOST_AUTO_TEST_CASE(other_locks_on_the_name_are_told_of_the_result) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -748,7 +749,7 @@ struct some_servers : shared_servers_far_away<N> {
     void put(std::size_t index, const std::string& value, milliseconds ttl) {
         this->instances[index].command({"SET", "k", value, "PX", std::to_string(ttl.count())});
     }
-    /// Each vote counts, however late it comes.
+    /// Returns a configuration in which even late votes count.
     [[nodiscard]] colock::config patient_config() const {
         colock::config configuration = this->instances.config();
         configuration.instance_timeout = 20s;
@@ -779,7 +780,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_with_the_result_is_enough) {
     }());
 }
 
-/// Its holder has died while it was being recorded. The other servers had its token, which has ended.
+/// The holder died while the result was being recorded. The other servers had its token, which has expired.
 BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config());
@@ -796,14 +797,14 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
     }());
 }
 
-/// Otherwise a name that is in use all the time would never be free again.
+/// Otherwise a name that is in constant use would never become free again.
 BOOST_AUTO_TEST_CASE(a_healed_result_ends_with_the_first_one) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config());
         co_await all_ready(locks);
         put(1, record_of("x"), 2s);
         const once_result found = co_await call(locks, "k", quick_body("y"), kept(1h));
-        if (!found.ran) {  // unless this machine stood still
+        if (!found.ran) {  // It runs only if this machine stalls.
             for (redis_server& one : instances) {
                 BOOST_TEST((pttl(one, "k").value_or(0ms) <= 2s));
             }
@@ -831,7 +832,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed_with_a_server_down) {
     }());
 }
 
-/// The token of the dead is there until it ends. Then the result counts, and no body runs.
+/// The token of the dead holder lasts until its ttl. Then the result counts, and no body runs.
 BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config());
@@ -849,14 +850,15 @@ BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
     }());
 }
 
-/// The replies to what heals are lost. So nobody knows whether our lease is whole, and no body runs under it.
+/// The replies to the restoring commands are lost. The client cannot be sure that its lease has a quorum, so
+/// it runs no body.
 BOOST_AUTO_TEST_CASE(a_lost_reply_to_what_heals_is_harmless) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = network.config();
         configuration.instance_timeout = 20s;
         client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
-        co_await call(locks, "other", quick_body("x"));  // the servers know the script now
+        co_await call(locks, "other", quick_body("x"));  // Loads the script into the servers.
         put(0, record_of("x"), 1h);
         put(1, "the dead", 300ms);
         put(2, "the dead", 300ms);
@@ -872,7 +874,8 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_what_heals_is_harmless) {
     }());
 }
 
-/// Only one of its two tokens has ended, so no quorum is free. The record and our token are one.
+/// Only one of the two tokens has expired, so no quorum is free. The record and this client's token together
+/// form a quorum.
 BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config());
@@ -888,7 +891,7 @@ BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
     }());
 }
 
-/// While another one runs, a minority's record changes nothing.
+/// While another caller runs, a record on a minority has no effect.
 BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -913,7 +916,7 @@ BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
     }());
 }
 
-/// Two results of minorities: neither counts. They end by their ttl.
+/// Two different results, each on a minority. Neither counts, and both expire with their ttl.
 BOOST_AUTO_TEST_CASE(minorities_that_differ_block_the_name_until_they_end) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -988,7 +991,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_one_of_five_is_healed) {
     }());
 }
 
-/// Whatever happens, all get the same result, and it is not made again.
+/// In all cases, all callers get the same result, and only one body runs.
 BOOST_AUTO_TEST_CASE(many_callers_agree) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -1066,7 +1069,7 @@ BOOST_AUTO_TEST_CASE(a_result_outlives_a_failover) {
         for (fake_sentinel& one : sentinels) {
             one.switch_to(replica.port());
         }
-        // The new master grants no locks yet, but a record is a record.
+        // The new master does not grant locks yet, but a record is valid.
         co_await async_wait_until(
             [&] { return locks.instances().front().state == instance_state::quarantined; });
         const once_result found = co_await call(locks, "k", body, options);
@@ -1075,7 +1078,7 @@ BOOST_AUTO_TEST_CASE(a_result_outlives_a_failover) {
     }());
 }
 
-/// Whatever the slot of the name does.
+/// The slot of the name moves at various times.
 BOOST_AUTO_TEST_CASE(in_a_cluster_whose_slots_move) {
     redis_cluster cluster(2);
     run_test(

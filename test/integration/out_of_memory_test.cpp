@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What becomes of an instance that finds no memory for what it is to send.
+// An instance that runs out of memory while it sends.
 
 #include "instance_rig.hpp"
 #include "support/redis_server.hpp"
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// So many allocations succeed from now on, and then one fails; negative: none does.
+/// The number of allocations that succeed before one fails. If it is negative, none fails.
 long allocations_left = -1;
 bool has_failed = false;
 
@@ -42,14 +42,14 @@ void operator delete(void* memory, std::size_t /*size*/) noexcept {
 
 BOOST_AUTO_TEST_SUITE(out_of_memory)
 
-/// Each allocation on the way of a batch fails once. Every command gets its vote nevertheless (the rig checks
-/// that there is exactly one), and the instance serves on.
+/// Each allocation in the processing of a batch fails once. Every command must still get exactly one vote,
+/// which the rig checks. The instance must continue to serve.
 BOOST_AUTO_TEST_CASE(every_command_gets_a_vote_if_an_allocation_fails) {
     using namespace colock::test;
     using colock::core::step;
     const redis_server server;
     instance_rig rig(server.uri());
-    // With one of its commands withdrawn, a batch is not sent as it is.
+    // A batch with a withdrawn command is not sent unchanged.
     for (const bool withdraws : {false, true}) {
         long allocations = 0;
         for (bool failed = true; failed; ++allocations) {

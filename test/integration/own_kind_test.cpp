@@ -28,7 +28,8 @@
 #include <string_view>
 #include <vector>
 
-// A lock kind is added by one class: the machines, the instances and the runtime take it as it is. Here are three.
+// A lock kind is added by a single class. The state machines, the instances and the runtime need no change.
+// Here are three kinds.
 
 namespace {
 
@@ -40,7 +41,7 @@ using core::vote;
 using resp::number;
 namespace data = boost::unit_test::data;
 
-/// What a script is to do.
+/// Returns the word that selects the operation in a script.
 std::string_view word_for(const kinds::command& command) {
     switch (command.step) {
         case step::acquire:
@@ -62,7 +63,11 @@ vote remaining_until(core::time_point end, core::time_point now) {
 
 // --- One holder, in a hash, as some libraries keep it -------------------------------------------------
 
-// KEYS[1] the hash; ARGV[1] the token, ARGV[2] the ttl or 0, ARGV[3] what to do.
+// Parameters of the script:
+// - KEYS[1]: The hash.
+// - ARGV[1]: The token.
+// - ARGV[2]: The ttl, or 0.
+// - ARGV[3]: The operation.
 constexpr kinds::script hash_script{R"lua(
 local owner = redis.call('hget', KEYS[1], 'owner')
 if ARGV[3] == 'acquire' or ARGV[3] == 'heal' then
@@ -119,7 +124,7 @@ public:
     }
 
 private:
-    /// The value in memory.
+    /// The value of a key on a memory instance.
     struct hash {
         std::string owner;
     };
@@ -127,10 +132,20 @@ private:
 
 // --- Several holders, each with a number ----------------------------------------------------------------
 
-// KEYS[1] a hash: a permit's number -> the token that has it, and when it ends on the server's clock, in milliseconds.
-// ARGV[1] what to do, ARGV[2] how many permits there are, ARGV[3] the token, ARGV[4] the ttl or 0,
-// ARGV[5] to acquire: this number or a larger one; to heal: this number or none; to extend: the number that the token must have.
-// Returns: to acquire and heal the number, or -1; to extend and release 1 or 0; for remaining as PTTL, until one is free.
+// Parameters of the script:
+// - KEYS[1]: A hash that maps a permit's number to its token and its end. The end is in milliseconds of the
+//   server's clock.
+// - ARGV[1]: The operation.
+// - ARGV[2]: The number of permits.
+// - ARGV[3]: The token.
+// - ARGV[4]: The ttl, or 0.
+// - ARGV[5]: For `acquire`, the least number to assign. For `heal`, the only number to assign. For `extend`,
+//   the number that the token must have.
+//
+// Results by operation:
+// - `acquire`, `heal`: The number, or -1.
+// - `extend`, `release`: 1 or 0.
+// - `remaining`: The time until a permit is free, as PTTL returns it.
 constexpr kinds::script counted_script{R"lua(
 local key, what, limit, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local least = math.max(tonumber(ARGV[5]), 1)
@@ -239,7 +254,7 @@ public:
         return put(command, own, is_free(permit) ? permit : 0, held, keys, at.now);
     }
 
-    /// The number of a lease, as its latest renewal told; 0 before the first one.
+    /// Returns the number of a lease as of its latest renewal. Returns 0 before the first one.
     [[nodiscard]] std::uint64_t number_of(const lease& held) const {
         const auto found = numbers_.find(held.token());
         return found != numbers_.end() ? found->second : 0;
@@ -250,11 +265,11 @@ private:
         std::string token;
         core::time_point expires;
     };
-    using holders = std::map<std::uint64_t, holder>;  // the value in memory, by the number
+    using holders = std::map<std::uint64_t, holder>;  // The value on a memory instance, by number.
 
     static number text_of(std::uint64_t value) { return number(static_cast<long long>(value)); }
 
-    /// The number that the token has; 0 if it has none.
+    /// Returns the number of the token, or 0 if it has none.
     static std::uint64_t permit_of(std::string_view token, const holders& held) {
         const auto found = std::ranges::find_if(
             held, [token](const auto& one) { return one.second.token == token; });
@@ -269,7 +284,7 @@ private:
         return first;
     }
 
-    /// Gives the token another number in place of its own one. 0: none.
+    /// Replaces the token's number with another one. 0 stands for none.
     static vote put(const kinds::command& command, std::uint64_t old, std::uint64_t permit,
                     holders& held, kinds::table& keys, core::time_point now) {
         core::time_point end = now + command.ttl;
@@ -300,13 +315,19 @@ private:
     }
 
     std::uint64_t permits_;
-    mutable std::map<std::string, std::uint64_t, std::less<>> numbers_;  // by the token
+    mutable std::map<std::string, std::uint64_t, std::less<>> numbers_;  // By token.
 };
 
 // --- One holder, of several names -----------------------------------------------------------------------
 
-// KEYS the names, as strings that a mutex writes; ARGV[1] what to do, ARGV[2] the token, ARGV[3] the ttl or 0.
-// Does it to all of them or to none, except that a release deletes what the token has.
+// Parameters of the script:
+// - KEYS: The names. Their values are strings, as a mutex writes them.
+// - ARGV[1]: The operation.
+// - ARGV[2]: The token.
+// - ARGV[3]: The ttl, or 0.
+//
+// The script applies the operation to all names or to none. A release, however, deletes every name that holds
+// the token.
 constexpr kinds::script names_script{R"lua(
 local what, token, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local own, others, longest = {}, 0, -2
@@ -391,7 +412,7 @@ private:
     }
 };
 
-// --- What is tested of each -----------------------------------------------------------------------------
+// --- Tests for every kind -------------------------------------------------------------------------------
 
 constexpr hash_kind the_hash_kind;
 const counted_kind two_permits(2);
@@ -401,7 +422,7 @@ constexpr names_kind the_names_kind;
 struct kind_case {
     const kinds::lock_kind* kind;
     std::vector<std::string_view> names;
-    std::size_t holders = 1;  // at the same time
+    std::size_t holders = 1;  // At the same time.
 
     [[nodiscard]] detail::lock_handle lock(client& locks, const lock_options& options = {}) const {
         return {locks, names, options, *kind};
@@ -416,10 +437,10 @@ struct kind_case {
 const kind_case hash{&the_hash_kind, {"hash"}};
 const kind_case counted{&two_permits, {"permits"}, 2};
 const kind_case names{&the_names_kind, {"left", "right"}};
-// The library's own semaphore, of which two may have one permit, or two.
+// The library's own semaphore, in which each of two holders has one permit, or two.
 const kind_case semaphore_of_2{&kinds::semaphore(2, 1), {"semaphore"}, 2};
 const kind_case semaphore_of_5{&kinds::semaphore(5, 2), {"semaphore"}, 2};
-// And its lock with several names.
+// The library's own lock with several names.
 const kind_case multi{&kinds::multi, {"left", "right"}};
 const std::array every_kind{hash, counted, names, semaphore_of_2, semaphore_of_5, multi};
 
@@ -432,7 +453,8 @@ std::ostream& operator<<(std::ostream& to, place where) {
     return to << words.at(static_cast<std::size_t>(where));
 }
 
-/// Memory notifies no other client, so its waiters poll.
+/// Returns options for waiters of several clients. A memory instance notifies no other client, so its waiters
+/// poll.
 lock_options patient_at(place where) {
     return where == place::memory ? lock_options() : patient();
 }
@@ -454,7 +476,7 @@ struct scene {
 
     static config config_for(const servers& all, place at) {
         config result = all.config();
-        result.instance_timeout = 10s;  // a busy machine may be silent for longer than the default
+        result.instance_timeout = 10s;  // A busy machine may not answer within the default timeout.
         if (at == place::memory) {
             result.instances = {"memory://own_kind"};
         } else if (at == place::one_server) {
@@ -465,7 +487,7 @@ struct scene {
 };
 
 struct fixture : shared_servers<3> {
-    /// Runs a test. At its end no key is left.
+    /// Runs a test. No key may be left at its end.
     template <typename... Parameters, typename... Arguments>
     void run(place where, asio::awaitable<void> (*test)(scene&, Parameters...),
              const Arguments&... arguments) const {
@@ -495,7 +517,7 @@ asio::awaitable<bool> is_denied(const detail::lock_handle& lock) {
     co_return !refused.has_value();
 }
 
-/// As many leases as there may be at the same time.
+/// Acquires as many leases as can exist at the same time.
 asio::awaitable<std::vector<lease>> take_all(const kind_case& kind, client& locks,
                                              const lock_options& options = {}) {
     std::vector<lease> result;
@@ -515,7 +537,7 @@ bool all_valid(const std::vector<lease>& held) {
     return std::ranges::all_of(held, &lease::valid);
 }
 
-/// Until so many attempts were denied, and nothing is under way.
+/// Waits until `denials` attempts were denied and no command is pending.
 asio::awaitable<void> is_waiting(const client& locks, std::uint64_t denials = 1) {
     co_await async_wait_until(
         [&, denials] { return locks.counters().contended >= denials && idle(locks); });
@@ -530,7 +552,7 @@ asio::awaitable<void> is_cancelled(pending_acquire& waiting) {
     co_await async_wait_until([&] { return waiting.result.has_value(); });
 }
 
-/// Until so many clients wait in the remote queue.
+/// Waits until the remote queue has this length.
 asio::awaitable<void> is_queue_length(const scene& s, const kind_case& kind, std::size_t length) {
     const std::string queue = kinds::queue_key(kind.names.front());
     co_await async_wait_until([&] {
@@ -542,7 +564,7 @@ asio::awaitable<void> is_queue_length(const scene& s, const kind_case& kind, std
     });
 }
 
-/// A server is gone for a while.
+/// Kills a server for a while.
 class outage : public stopwatch {
 public:
     explicit outage(redis_server& server) : server_(server) { server_.kill(); }
@@ -560,7 +582,7 @@ private:
     redis_server& server_;
 };
 
-/// How many servers have the permit with that number for that lease.
+/// Returns how many servers assign this permit to this lease.
 std::size_t having(servers& instances, std::uint64_t permit, const lease& held) {
     return static_cast<std::size_t>(std::ranges::count_if(instances, [&](const auto& server) {
         const auto entry = server.command({"HGET", "permits", std::to_string(permit)});
@@ -568,7 +590,7 @@ std::size_t having(servers& instances, std::uint64_t permit, const lease& held) 
     }));
 }
 
-/// Has that token have the permit, as a client would.
+/// Assigns the permit to the token, as a client would.
 void give_permit_by_hand(const redis_server& server, std::uint64_t permit, std::string_view token) {
     constexpr std::string_view endless = " 9999999999999";
     server.command({"HSET", "permits", std::to_string(permit), std::string(token).append(endless)});
@@ -592,7 +614,8 @@ asio::awaitable<void> lock_and_exclude(scene& s, const kind_case& kind) {
     BOOST_TEST(!(co_await is_denied(kind.lock(s.a))));
 }
 
-/// Each holder stays until there have been as many as there may be, and so another one would be noticed.
+/// Each holder stays until the maximum number of holders has been inside. An additional holder would
+/// therefore be noticed.
 asio::awaitable<void> have_as_many_holders_as_possible(scene& s, const kind_case& kind) {
     std::size_t inside = 0;
     std::size_t most = 0;
@@ -630,7 +653,7 @@ asio::awaitable<void> keep_beyond_ttl(scene& s, const kind_case& kind) {
     BOOST_TEST(!(co_await is_denied(kind.lock(s.b))));
 }
 
-/// It is released at the end of the body.
+/// The lease is released at the end of the body.
 asio::awaitable<void> hold_during_a_body(scene& s, const kind_case& kind) {
     const detail::lock_handle lock = kind.lock(s.a);
     const auto body = [](lease& mine) -> asio::awaitable<bool> { co_return mine.valid(); };
@@ -639,7 +662,8 @@ asio::awaitable<void> hold_during_a_body(scene& s, const kind_case& kind) {
     BOOST_TEST(s.a.counters().released == 1U);
 }
 
-/// Handed off, or woken by the client itself: a server does not notify it of its own release.
+/// The next waiter gets a hand-off, or its own client wakes it. A server does not notify a client of its own
+/// release.
 asio::awaitable<void> acquire_after_each_other(scene& s, const kind_case& kind) {
     lock_options options = patient();
     options.handoff_time = 1h;
@@ -649,7 +673,7 @@ asio::awaitable<void> acquire_after_each_other(scene& s, const kind_case& kind) 
     for (pending_acquire& one : waiting) {
         one.start(kind.lock(s.a, options));
     }
-    if (kind.is_counted()) {  // the first of them attempts
+    if (kind.is_counted()) {  // The first of them attempts.
         co_await is_waiting(s.a, denials + 1);
         BOOST_TEST(s.a.counters().queued == 2U);
     } else {
@@ -672,7 +696,8 @@ asio::awaitable<void> acquire_after_each_other(scene& s, const kind_case& kind) 
 asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kind) {
     co_await acquire_after_each_other(s, kind);
     if (kind.is_counted()) {
-        // A waiter in the middle of its attempt is handed nothing. On a busy machine each of the three may be.
+        // A waiter in the middle of its attempt gets no hand-off. On a busy machine, this may apply to each
+        // of the three.
         for (int i = 0; i != 20 && s.a.counters().handed_off == 0; ++i) {
             co_await acquire_after_each_other(s, kind);
         }
@@ -682,7 +707,7 @@ asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kin
     }
 }
 
-/// Servers notify the first in the remote queue, or each waiter of a kind without such a queue.
+/// Servers notify the head of the remote queue. If the kind has no remote queue, they notify each waiter.
 asio::awaitable<void> wake_another_client(scene& s, const kind_case& kind) {
     const bool has_queue = s.where != place::memory && kind.kind->traits().joins_remote_queue;
     std::vector<lease> held = co_await take_all(kind, s.a, patient());
@@ -704,7 +729,7 @@ asio::awaitable<void> wake_another_client(scene& s, const kind_case& kind) {
     BOOST_TEST((waited.elapsed() < soon));
 }
 
-/// In the local queue, while it waits for another client, and during its first attempt.
+/// Cancels three waiters: one in the local queue, one behind another client, and one in its first attempt.
 asio::awaitable<void> cancel_waiters(scene& s, const kind_case& kind) {
     std::vector<lease> held = co_await take_all(kind, s.a);
     std::array<pending_acquire, 3> waiting;
@@ -727,13 +752,14 @@ asio::awaitable<void> cancel_waiters(scene& s, const kind_case& kind) {
     attempting.start(kind.lock(s.b));
     co_await asio::post(asio::use_awaitable);
     co_await is_cancelled(attempting);
-    attempting.granted = lease();  // it may have been granted first
+    attempting.granted = lease();  // It may have been granted before the cancellation.
     co_await settled(s.b);
     held = co_await take_all(kind, s.c);
     BOOST_TEST(s.c.counters().contended == 0U);
 }
 
-/// Until a server that has lost them has got the keys of these leases back; of a counted one with the same numbers.
+/// Waits until the keys of these leases are restored on a server that lost them. A counted lease must keep
+/// its number.
 asio::awaitable<void> is_healed(const scene& s, const kind_case& kind,
                                 const std::vector<lease>& held, std::uint64_t healed_before) {
     co_await async_wait_until(
@@ -821,7 +847,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 // --- The counted kind -----------------------------------------------------------------------------------
 
-/// At the same time, so that their commands may come to the servers in different orders.
+/// The acquires run concurrently, so their commands may reach the servers in different orders.
 asio::awaitable<void> compare_numbers(scene& s) {
     const kind_case kind{&three_permits, {"permits"}, 3};
     std::array<pending_acquire, 3> taking;
@@ -840,8 +866,8 @@ asio::awaitable<void> compare_numbers(scene& s) {
     BOOST_TEST(co_await is_denied(kind.lock(s.c)));
 }
 
-/// The instances give 3, 2 and 1. A second round agrees on 2, and the first one cannot give that. If the answer of the third is
-/// late, all agree on 3.
+/// The instances assign 3, 2 and 1. A second round agrees on 2, which the first instance cannot assign. If
+/// the third instance replies late, all agree on 3.
 asio::awaitable<void> agree_on_number(scene& s) {
     const auto give_to_others = [&](std::size_t server, std::uint64_t permit) {
         give_permit_by_hand(s.instances[server], permit, "somebody");
@@ -857,7 +883,7 @@ asio::awaitable<void> agree_on_number(scene& s) {
     BOOST_TEST(s.a.counters().attempts == 1U);
     const std::uint64_t agreed = three_permits.number_of(held);
     BOOST_TEST((agreed == 2U || agreed == 3U), agreed);
-    const std::size_t free_at = agreed == 2U ? 2 : 3;  // servers
+    const std::size_t free_at = agreed == 2U ? 2 : 3;  // Number of servers.
     for (const std::uint64_t permit : {1U, 2U, 3U}) {
         BOOST_TEST(having(s.instances, permit, held) == (permit == agreed ? free_at : 0U));
     }
@@ -867,7 +893,7 @@ asio::awaitable<void> agree_on_number(scene& s) {
     s.instances.flush();
 }
 
-/// The server has another number for its token.
+/// One server has another number for the token of this lease.
 asio::awaitable<void> change_number(scene& s) {
     const lease held = co_await counted.lock(s.a, renewed_every(50ms, 5s)).acquire();
     give_permit_by_hand(s.instances[0], 2, held.token());
@@ -882,12 +908,13 @@ asio::awaitable<void> ask_for_fence(scene& s) {
                           [](const lock_error& e) { return e.code() == errc::not_fenced; });
 }
 
-/// A renewal changes the key as a release does. The waiter looks whether a permit is free before it attempts.
+/// A renewal changes the key, just as a release does. The waiter checks whether a permit is free before it
+/// attempts.
 asio::awaitable<void> wait_beside_renewals(scene& s) {
     std::vector<lease> held = co_await take_all(counted, s.a, renewed_every(20ms, 10s));
     pending_acquire waiting;
     waiting.start(counted.lock(s.b, patient()));
-    co_await is_waiting(s.b, 2);  // the second one in its turn
+    co_await is_waiting(s.b, 2);  // The second one in its turn.
     const std::uint64_t attempts = s.b.counters().attempts;
     co_await renewed_more(s.a, 50);
     BOOST_TEST(s.b.counters().attempts == attempts);
@@ -897,7 +924,8 @@ asio::awaitable<void> wait_beside_renewals(scene& s) {
     BOOST_TEST((waited.elapsed() < soon));
 }
 
-/// A server does not notify a client of its own writes, nor of what comes after them.
+/// A server does not notify a client of the client's own writes. Nor does it report later changes until the
+/// client reads the key again.
 asio::awaitable<void> wait_beside_own_renewals(scene& s) {
     lease of_a = co_await counted.lock(s.a, patient()).acquire();
     const lease of_b = co_await counted.lock(s.b, renewed_every(20ms, 1min)).acquire();
@@ -911,8 +939,8 @@ asio::awaitable<void> wait_beside_own_renewals(scene& s) {
     BOOST_TEST((waited.elapsed() < soon));
 }
 
-/// Those before it in the remote queue come first, though it is its own client that makes room. Without hand-offs, which are
-/// bounded.
+/// Clients that are ahead in the remote queue come first, even though the waiter's own client releases.
+/// Hand-offs are disabled, because a limited number of them may come first.
 asio::awaitable<void> wait_behind_another_client(scene& s) {
     lock_options options = patient();
     options.handoff_limit = 0;
@@ -987,7 +1015,8 @@ asio::awaitable<void> take_all_names_or_none(scene& s) {
     }
 }
 
-/// A holder of one name and a waiter for both, or the other way round; in one client, or in two. The waiter gets it soon.
+/// One task holds one name and another waits for both, or the reverse. They are in one client or in two. The
+/// waiter acquires soon after the release.
 asio::awaitable<void> wake_by_name(scene& s, std::string_view name, bool both_wait, bool is_own) {
     client& waiter = is_own ? s.a : s.b;
     const lock_options options = is_own ? patient() : patient_at(s.where);

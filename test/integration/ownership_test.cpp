@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-// Ownership and time: a holder that was away for longer than its ttl must not believe that it still has the lock.
+// Ownership and time: a holder that was stalled for longer than its ttl must not treat the lock as its own.
 
 namespace {
 
@@ -20,7 +20,7 @@ using way = tcp_proxy::way;
 
 constexpr milliseconds ttl = 500ms;
 
-/// B's lease is valid, and every server has its key.
+/// Checks that B's lease is valid and that every server has its key.
 void check_untouched(servers& instances, const lease& b) {
     BOOST_TEST(b.valid());
     for (const redis_server& server : instances) {
@@ -28,7 +28,7 @@ void check_untouched(servers& instances, const lease& b) {
     }
 }
 
-/// A's keys expire, and B gets the lock on all servers.
+/// Waits until A's keys have expired, and acquires the lock for B on all servers.
 asio::awaitable<lease> take_over(client& others, servers& instances) {
     co_await async_wait_until([&] { return instances.holding("x") == 0; });
     lease b = co_await mutex(others, "x").acquire();
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(the_release_of_an_expired_holder_leaves_its_successor_alone
             client others(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(others);
             lease a = co_await mutex(locks, "x", options).acquire();
-            for (auto& link : network) {  // no renewal arrives
+            for (auto& link : network) {  // No renewal arrives.
                 link.drop();
             }
             const lease b = co_await take_over(others, instances);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(the_release_of_an_expired_holder_leaves_its_successor_alone
     }
 }
 
-/// A's release is under way while its ttl ends and B gets the lock.
+/// A's release is in flight while its ttl ends and B acquires the lock.
 BOOST_AUTO_TEST_CASE(a_release_that_arrives_late_leaves_the_successor_alone, *label("fault-18")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_arrives_late_leaves_the_successor_alone, *la
     }());
 }
 
-/// The grants wait in the sockets of a stopped process until the ttl is over.
+/// The grants stay in the sockets of a stopped process until the ttl is over.
 void stop_with_grants_unread(servers& instances, proxies& network, milliseconds instance_timeout) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
@@ -138,7 +138,7 @@ void stop_with_grants_unread(servers& instances, proxies& network, milliseconds 
     }());
 }
 
-/// Only the validity tells that the grants are too old.
+/// Only the validity shows that the grants are too old.
 BOOST_AUTO_TEST_CASE(a_client_stopped_with_unread_grants_rejects_them, *label("fault-19")) {
     stop_with_grants_unread(instances, network, 1min);
 }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_detects_the_loss_on_resuming,
         process.pause();
         {
             const lease b = co_await take_over(others, instances);
-            // The question waits in its pipe, so that the answer is the first thing it does.
+            // The command waits in the pipe, so the process answers it first when it resumes.
             process.tell("valid");
             process.resume();
             const std::string on_waking = co_await process.wait_for_answer();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_detects_the_loss_on_resuming,
     }());
 }
 
-/// The servers have granted renewals, and the holder reads their answers only after the ttl.
+/// The servers have granted renewals, and the holder reads the replies only after the ttl.
 BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_ignores_unread_renewals, *label("fault-20")) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());

@@ -20,14 +20,15 @@
 #include <string_view>
 #include <thread>
 
-// Beside a program that knows no queue: it takes the lock again right after each release, and polls.
+// Waiters that compete with a program without a queue. That program polls, and re-acquires the lock
+// immediately after each release.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
 
-/// A lock library that only polls, with a connection of its own that blocks.
+/// A lock library that only polls, on a blocking connection of its own.
 class poller {
 public:
     explicit poller(const redis_server& server) {
@@ -38,11 +39,11 @@ public:
     [[nodiscard]] bool take() { return ask("SET x poller NX PX 10000\r\n") == "+OK"; }
     void release() { ask("DEL x\r\n"); }
 
-    /// Until the next try, after one in vain.
+    /// Waits after a failed attempt.
     void wait() { std::this_thread::sleep_for(std::chrono::microseconds(pause_(random_))); }
 
 private:
-    /// The first line of the answer.
+    /// Returns the first line of the reply.
     std::string ask(std::string_view command) {
         asio::write(socket_, asio::buffer(command));
         const std::size_t size = asio::read_until(socket_, asio::dynamic_buffer(read_), "\r\n");
@@ -60,7 +61,7 @@ private:
 
 constexpr milliseconds hold_time{2};
 
-/// Takes the lock again and again, in a thread of its own.
+/// Acquires the lock in a loop, on a separate thread.
 class greedy_poller {
 public:
     explicit greedy_poller(const redis_server& server)
@@ -90,10 +91,10 @@ private:
     poller poller_;
     std::atomic<bool> enough_{false};
     std::atomic<std::size_t> turns_{0};
-    std::thread thread_;  // last: it uses the others
+    std::thread thread_;  // The last member, because it uses the others.
 };
 
-/// What came of competing for a while.
+/// The result of a competition.
 struct result {
     std::size_t turns = 0;
     std::size_t others = 0;
@@ -114,9 +115,9 @@ struct result {
 };
 
 constexpr milliseconds slice{750};
-constexpr milliseconds rest{5};  // long enough for the greedy one to take it again
+constexpr milliseconds rest{5};  // Long enough for the greedy one to re-acquire.
 
-/// As the modest one that polls.
+/// Competes as a modest poller.
 result poll_beside(const greedy_poller& greedy, poller& modest) {
     result r;
     const std::size_t before = greedy.turns();
@@ -156,8 +157,9 @@ asio::awaitable<result> wait_beside(const greedy_poller& greedy, client& locks) 
 
 BOOST_AUTO_TEST_SUITE(poller_test)
 
-/// Mostly the waiter gets as much as a poller, or twice as much. On a busy machine it gets down to 0.8 of that, since a client takes
-/// more processor time than a poller that blocks. A waiter that backs off, because there is no remote queue, gets 0.2 of it.
+/// A waiter usually acquires once or twice as often as a poller. On a busy machine the factor falls to 0.8,
+/// because a client needs more processor time than a blocking poller. A waiter that backs off without a
+/// remote queue reaches 0.2.
 BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_half_as_often_as_a_poller) {
     run_test(
         []() -> asio::awaitable<void> {
@@ -168,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_half_as_often_as_a_poller) {
             const greedy_poller greedy(one[0]);
             result polling;
             result waiting;
-            // On a busy or slow machine it takes longer to tell.
+            // On a busy or slow machine, the measurement needs more time.
             constexpr int least = 4;
             constexpr int most = 24;
             const auto is_enough = [&] { return waiting.share() >= polling.share() / 2; };

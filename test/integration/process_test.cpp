@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What the library leaves to the rest of its process, and to the programs that this process starts.
+// The effects of the library on the rest of its process, and on the programs that this process starts.
 
 #include "integration/locks.hpp"
 #include "support/fake_sentinel.hpp"
@@ -36,7 +36,7 @@
 
 namespace {
 
-/// How many sockets were opened without close-on-exec, however short the time was until they had it.
+/// The number of sockets opened without close-on-exec. A socket that gets the flag later counts too.
 std::atomic<int> opened_without_cloexec{0};
 std::atomic<int> names_looked_up{0};
 std::atomic<int> variables_read{0};
@@ -93,11 +93,11 @@ using boost::unit_test::label;
 using strings = std::vector<std::string>;
 namespace fs = std::filesystem;
 
-/// The descriptors of a process, by what they are: "socket:[123]".
+/// Returns the descriptors of a process as their targets, such as "socket:[123]".
 std::set<std::string> descriptors_of(pid_t process) {
     std::set<std::string> result;
     for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(process) + "/fd")) {
-        std::error_code gone;  // that of the folder itself
+        std::error_code gone;  // The descriptor of the folder itself.
         result.insert(fs::read_symlink(entry.path(), gone).string());
     }
     return result;
@@ -109,7 +109,7 @@ std::set<std::string> sockets_of(pid_t process) {
     return result;
 }
 
-/// The open descriptors of this process.
+/// Returns the open descriptors of this process.
 std::set<int> own_descriptors() {
     std::set<int> result;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -119,7 +119,7 @@ std::set<int> own_descriptors() {
     return result;
 }
 
-/// 0 for a descriptor that is no TCP socket.
+/// Returns the local port, or 0 if the descriptor is not a TCP socket.
 std::uint16_t local_port(int descriptor) {
     sockaddr_in address{};
     socklen_t size = sizeof address;
@@ -129,7 +129,7 @@ std::uint16_t local_port(int descriptor) {
                : std::uint16_t(0);
 }
 
-/// `cat`, started by posix_spawn, until its end of the pipe is closed.
+/// A `cat` process that is started by posix_spawn. It runs until its end of the pipe is closed.
 class spawned_cat {
 public:
     spawned_cat() {
@@ -165,7 +165,7 @@ private:
     int input_ = -1;
 };
 
-/// The connections of colock that a server sees.
+/// Returns the number of colock's connections to a server.
 std::size_t connections_to(const redis_server& server) {
     const std::string list = server.command({"CLIENT", "LIST"}).value_or("");
     std::size_t count = 0;
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(every_socket_of_every_kind_of_instance_is_closed_on_exec,
     }());
 }
 
-/// Sets it while the object lives. No other thread runs then.
+/// Sets an environment variable while the object lives. No other thread may run then.
 class variable {
 public:
     variable(const char* name, const std::string& value) : name_(name) {
@@ -289,7 +289,7 @@ private:
     const char* name_;
 };
 
-/// Another thread may be in `setenv` at any time. So a connection must not even look.
+/// Another thread may be in `setenv` at any time, so a connection must not read the environment.
 BOOST_AUTO_TEST_CASE(environment_variables_are_read_only_at_client_construction,
                      *label("fault-108")) {
     const tls_server encrypted;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What becomes of mutual exclusion when servers forget their data.
+// Mutual exclusion when servers lose their data.
 
 #include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
@@ -35,7 +35,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A server at that port that has been up for a day.
+/// Returns a server at this port that has been up for a day.
 fake_server server_at(const reserved_port& where, char run_id) {
     return fake_server(
         [run_id](const fake_server::words& command) {
@@ -58,10 +58,10 @@ void run_until_down(instance_rig& rig) {
     rig.run_until([&] { return rig.status().state == instance::state::down; });
 }
 
-/// A lock is held on three instances. Two of them restart without their data before the lease ends.
-/// Returns how much of the lease's validity is left when another client gets the lock.
+/// A lock is held on three instances. Two of them restart without their data before the lease ends. Returns
+/// how much of the lease's validity is left when another client acquires the lock.
 ///
-/// `known`: the other client was connected to the instances before they restarted.
+/// `known` means that the other client was connected to the instances before they restarted.
 steady_clock::duration left_when_taken(milliseconds quarantine, bool known) {
     constexpr milliseconds ttl = 3s;
     steady_clock::duration left{};
@@ -77,7 +77,7 @@ steady_clock::duration left_when_taken(milliseconds quarantine, bool known) {
             co_await async_wait_until([&] { return ready_instances(*other) == 3; });
         }
         co_await all_ready(holder);
-        // With a watchdog the lease would be lost before its end.
+        // With a watchdog, the lease would be lost before its end.
         lease held = co_await mutex(holder, "x", without_watchdog(ttl)).acquire();
         const auto valid_until = held.valid_until();
         three[0].restart();
@@ -102,13 +102,13 @@ BOOST_AUTO_TEST_CASE(a_restart_without_data_does_not_break_mutual_exclusion, *la
     for (const bool known : {true, false}) {
         BOOST_TEST_CONTEXT((known ? "a client that was connected before" : "a new client")) {
             BOOST_TEST((left_when_taken(3s, known) <= 0s));
-            // Without the quarantine there are two holders, so the test can fail.
+            // Without the quarantine there are two holders. This shows that the test can fail.
             BOOST_TEST((left_when_taken(0s, known) > 0s));
         }
     }
 }
 
-/// A lease that is held goes on, and can be released.
+/// A held lease continues and can be released.
 BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
         BOOST_TEST(!three[0].has("y"));
         co_await all_ready(locks);
         BOOST_TEST((steady_clock::now() >= restarted.quarantined_until));
-        // The watchdog has renewed the lease meanwhile, and puts the key back on the server that had forgotten it.
+        // The watchdog has renewed the lease during the quarantine. It restores the key on the server that
+        // lost it.
         co_await async_wait_until([&] { return three[0].has("x"); });
         BOOST_TEST(held.valid());
         const auto result = co_await held.release();
@@ -138,8 +139,8 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
     }());
 }
 
-/// As soon as possible, and not only after the quarantine: other servers may fail before its end, and then the lease would be
-/// lost.
+/// The key is restored as soon as possible, not only after the quarantine. Other servers may fail before its
+/// end, and then the lease would be lost.
 BOOST_AUTO_TEST_CASE(a_held_key_is_restored_during_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
@@ -164,7 +165,8 @@ long uptime_of(const redis_server& server) {
     return std::stol(text.substr(text.find(field) + field.size()));
 }
 
-/// A server counts the seconds that have begun on its wall clock. So its uptime may be "a second" a moment after its start.
+/// A server counts the seconds of its wall clock that have begun. Its uptime may therefore be 1 s immediately
+/// after its start.
 BOOST_AUTO_TEST_CASE(an_overstated_uptime_does_not_shorten_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers one(1);
@@ -220,8 +222,8 @@ BOOST_AUTO_TEST_CASE(the_error_reports_the_quarantine_and_its_end_wakes_waiters)
     }());
 }
 
-/// Two waiters want one name. The deadline of the first comes just after the end of the quarantine, and the event loop is
-/// blocked until then. Returns their errors, or nothing if the machine was too slow for this.
+/// Two waiters want one name. The first waiter's deadline is just after the end of the quarantine, and the
+/// event loop is blocked until then. Returns their errors, or nothing if the machine was too slow for this.
 asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& three) {
     for (redis_server& one : three) {
         one.restart();
@@ -249,7 +251,7 @@ asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& thr
     });
     mutex(locks, "x", second).acquire([&](error e, lease) { told.push_back(std::move(e)); });
     co_await mutex(locks, "y", with_ttl(1s))
-        .try_acquire(asio::as_tuple);  // so that the client sees the time
+        .try_acquire(asio::as_tuple);  // Makes the client read the time.
     co_await async_wait_until([&] { return steady_clock::now() > quorum_is_back - 200ms; });
     const bool in_time = steady_clock::now() < quorum_is_back;
     std::this_thread::sleep_until(deadline + 10ms);
@@ -260,7 +262,7 @@ asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& thr
     co_return told;
 }
 
-/// The first waiter is too late at the moment when there is a quorum again. The second takes the lock.
+/// The first waiter has timed out when a quorum is back. The second acquires the lock.
 BOOST_AUTO_TEST_CASE(the_end_of_the_quarantine_skips_a_timed_out_waiter) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
@@ -274,7 +276,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_quarantine_skips_a_timed_out_waiter) {
     }());
 }
 
-/// Otherwise a restarted server could grant a lock again that it has forgotten.
+/// Otherwise a restarted server could grant a lock that it has lost a second time.
 BOOST_AUTO_TEST_CASE(no_ttl_may_be_longer_than_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
@@ -299,7 +301,8 @@ BOOST_AUTO_TEST_CASE(no_ttl_may_be_longer_than_the_quarantine) {
     }());
 }
 
-/// Another server takes over the address. It has been up for long, and does not know our locks.
+/// Another server takes over the address. It has been up for a long time, and does not have the locks of the
+/// first.
 BOOST_AUTO_TEST_CASE(another_server_at_the_same_address_is_quarantined) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
@@ -337,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_reconnect_continues_the_quarantine_of_a_different_server)
     run_until_quarantined(rig);
     BOOST_TEST((rig.status().quarantined_until == end));
     BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'a')));
-    // The first server is back. Other clients may have taken locks on the second one meanwhile.
+    // The first server is back. In between, other clients may have acquired locks on the second one.
     server.reset();
     run_until_down(rig);
     server.emplace(server_at(where, 'a'));
@@ -360,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_reconnect_to_the_same_server_causes_no_quarantine) {
     BOOST_TEST((rig.status().quarantined_until == steady_clock::time_point::min()));
 }
 
-/// Nothing shows whether it is the same server.
+/// Without a run_id, the client must assume a different server.
 BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_quarantined_on_reconnect) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
@@ -391,7 +394,7 @@ BOOST_AUTO_TEST_CASE(a_different_server_grants_locks_if_no_quarantine_is_set) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-/// Also with one server, if the user has configured a quarantine.
+/// This also applies to a single server, if a quarantine is configured.
 BOOST_AUTO_TEST_CASE(the_error_reports_that_the_server_is_different) {
     run_test([]() -> asio::awaitable<void> {
         const reserved_port where;

@@ -14,13 +14,13 @@
 #include <string_view>
 #include <vector>
 
-// What the tests of an instance on a real server have in common.
+// Helpers for the tests of an instance on a real server.
 
 namespace colock::test {
 
 using strings = std::vector<std::string>;
 
-/// One server for the tests that leave it as it was. Each test empties it first.
+/// Returns a server for the tests that leave it unchanged. Each call empties it.
 inline redis_server& shared_server() {
     static redis_server server;
     server.flush();
@@ -40,14 +40,14 @@ inline std::string detail_of(const core::vote& vote) {
     return vote.detail ? *vote.detail : std::string();
 }
 
-/// The number behind `name:` in INFO.
+/// Returns the number after `name:` in INFO.
 inline long info_number(const redis_server& server, const std::string& name) {
     const std::string info = server.command({"INFO", "all"}).value_or("");
     const auto position = info.find("\n" + name + ":");
     return position == std::string::npos ? -1 : std::stol(info.substr(position + name.size() + 2));
 }
 
-/// Takes this many locks, and releases them in one batch.
+/// Acquires `keys` locks, and releases them in one batch.
 inline void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
     for (int i = 0; i != keys; ++i) {
         rig.submit(core::step::acquire, prefix + std::to_string(i), "ann");

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Notifications about the keys that the instance has asked for.
+// Notifications about the keys that the instance has subscribed to.
 
 #include "integration/redis_instance.hpp"
 #include "support/redis_server.hpp"
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(client_tracking_reports_a_change_of_a_tracked_key_once) {
     server.command({"DEL", "asked for"});
     server.command({"DEL", "last"});
     rig.run_until([&] { return rig.changed == strings{"asked for", "last"}; });
-    // Once it was asked for again.
+    // The instance has subscribed again.
     server.command({"SET", "asked for", "somebody", "PX", "60000"});
     rig.ask(step::remaining, "asked for");
     server.command({"DEL", "asked for"});
@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(client_tracking_does_not_report_own_changes) {
     rig.ask(step::remaining, "k");
     rig.extend("k", "ann", 1h);
     rig.release("k", "ann");
-    server.command({"SET", "k", "bob"});  // nor of this, as our own writing has ended the watch
+    // Not reported either: its own write has ended the subscription.
+    server.command({"SET", "k", "bob"});
     rig.ask(step::remaining, "mark");
     server.command({"DEL", "mark"});
     rig.run_until([&] { return !rig.changed.empty(); });

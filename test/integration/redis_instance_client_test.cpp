@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Several instances of one client, of which some are bad or the same.
+// Several instances of one client, some of which are unreachable or identical.
 
 #include "integration/redis_instance.hpp"
 #include "support/deadline.hpp"
@@ -42,7 +42,7 @@ std::size_t ready_count(const colock::client& client) {
 
 }  // namespace
 
-// The timeouts are so long that the test fails if anybody waits for the bad addresses.
+// The timeouts are so long that the test fails if any operation waits for the bad addresses.
 BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others, *label("fault-31")) {
     const redis_server a;
     const redis_server b;
@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others, *label("fa
     }(a.uri(), b.uri(), c.uri()));
 }
 
-/// Which other names of a server a client may be given. The configuration cannot know that they mean one server.
+/// A server has several names that a client may be configured with. The configuration alone cannot show that
+/// they are one server.
 BOOST_AUTO_TEST_CASE(a_server_under_two_names_votes_once, *label("fault-89")) {
     redis_server a;
     const redis_server b;
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_server_under_two_names_votes_once, *label("fault-89")) {
             colock::lease lease = co_await mutex.acquire();
             BOOST_TEST(lease.valid());
             co_await lease.release();
-            // The other name will do as well, once this one's connection has ended.
+            // When the connection of the first name has ended, the client accepts the second name.
             twice.restart();
             co_await async_wait_until([&] { return ready_count(client) == 2; });
             co_await client.close();
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_server_under_two_names_votes_once, *label("fault-89")) {
     }(a, b.uri()));
 }
 
-/// With three votes of one server, which loses its data when it restarts, two clients held the name.
+/// A defect gave one server three votes. When it restarted and lost its data, two clients held the name.
 BOOST_AUTO_TEST_CASE(one_server_is_no_quorum_of_three, *label("fault-89")) {
     redis_server server;
     run_test([](redis_server& only) -> asio::awaitable<void> {

@@ -32,7 +32,7 @@ namespace {
 /// Comparisons of times allow for a busy machine.
 constexpr auto slack = 5s;
 
-/// Settings with which silence is noticed soon.
+/// Returns settings under which silence is detected soon.
 colock::instance::redis::redis_settings impatient_settings() {
     auto settings = quick_settings();
     settings.connection.silence_timeout = 300ms;
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(an_instance_is_down_on_a_kill_and_reconnects_on_restart) {
     rig.run_until_ready();
     const std::string first_run = rig.status().run_id;
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
-    server.pause();  // so that what is sent now stays unanswered
+    server.pause();  // Later commands stay unanswered.
     for (int i = 0; i != 10; ++i) {
         rig.submit(step::acquire, std::to_string(i), "ann");
     }
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(an_instance_is_down_on_a_kill_and_reconnects_on_restart) {
     BOOST_TEST(rig.status().in_flight == 10U);
     server.kill();
     const std::string reason = rig.run_until_down();
-    BOOST_TEST(!contains(reason, "nothing heard"), reason);  // no timeout was needed
+    BOOST_TEST(!contains(reason, "nothing heard"), reason);  // No timeout was needed.
     BOOST_TEST(rig.votes() == strings(10, "failed: connection lost"),
                boost::test_tools::per_element());
     BOOST_TEST(!detail_of(rig.vote_on(5)).empty());
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(an_instance_is_down_on_a_kill_and_reconnects_on_restart) {
     rig.run_until_ready();
     BOOST_TEST(rig.status().run_id != first_run);
     BOOST_TEST(!rig.status().reason.empty());
-    BOOST_TEST(server.keys().empty());  // nothing was replayed
+    BOOST_TEST(server.keys().empty());  // Nothing was replayed.
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_detected_in_time, *label("fault-29")) {
         rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.flush();
-    BOOST_TEST(rig.status().in_flight == 100U);  // the others have their votes
+    BOOST_TEST(rig.status().in_flight == 100U);  // The others already have their votes.
     BOOST_TEST(to_text(rig.vote_on(100)) == "failed: overloaded");
     const std::string reason = rig.run_until_down();
     const auto waited = steady_clock::now() - begin;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_refused_sender_is_notified_when_the_server_is_back) {
         server.kill();
         rig.run_until([&] { return !rig.subject().ready(); });
         server.restart();
-        if (calls == 0) {  // nobody was refused, nor was anything lost
+        if (calls == 0) {  // Nothing was refused or lost.
             rig.run_until_ready();
             BOOST_TEST(rig.accepting_calls() == 0U);
             continue;
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_refused_sender_is_notified_when_the_server_is_back) {
     }
 }
 
-// An instance in quarantine accepts releases.
+// A quarantined instance accepts releases.
 BOOST_AUTO_TEST_CASE(a_refused_sender_is_notified_when_the_quarantine_begins) {
     redis_server server;
     auto settings = quick_settings();
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_healthy_server_stays) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-// The kernel accepts the connection, and the server answers nothing.
+// The kernel accepts the connection, but the server does not reply.
 BOOST_AUTO_TEST_CASE(a_stopped_server_never_becomes_ready) {
     redis_server server;
     server.pause();
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_never_becomes_ready) {
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
     const std::string reason = rig.run_until_down();
     BOOST_TEST_MESSAGE("never answered: " << reason);
-    BOOST_TEST(rig.state_changes() == 1U);  // from connecting to down
+    BOOST_TEST(rig.state_changes() == 1U);  // From connecting to down.
     server.resume();
     rig.run_until_ready();
     BOOST_TEST(rig.status().reason == reason);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_probe_has_its_own_timeout) {
     BOOST_TEST(contains(rig.run_until_down(), "the probe was not answered in time"));
 }
 
-// A bounded stall: afterwards everything goes on, on the same connection.
+// After a bounded stall, everything continues on the same connection.
 BOOST_AUTO_TEST_CASE(an_instance_survives_client_pause) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_acquires_or_extends, *label("fa
     });
     BOOST_TEST(rig.extend("held", "ann") == "failed: stalled");
     const auto acquire = rig.submit(step::acquire, "n", "ann");
-    const auto release = rig.submit(step::release, "held", "ann");  // takes nothing
+    const auto release = rig.submit(step::release, "held", "ann");  // Acquires nothing.
     const auto extend = rig.submit(step::extend, "held", "ann");
     rig.flush();
     BOOST_TEST(to_text(rig.vote_on(acquire)) == "failed: stalled");
@@ -278,7 +278,8 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_acquires_or_extends, *label("fa
     BOOST_TEST(rig.acquire("m", "ann") == "granted");
 }
 
-// The first batch may be written to a slow server long after the others have received it, and after many other batches.
+// The first batch may be written to a slow server long after the others have received it, and after many
+// other batches.
 BOOST_AUTO_TEST_CASE(a_slow_server_receives_all_batches_unchanged) {
     constexpr int rounds = 300;
     redis_server slow;
@@ -286,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_slow_server_receives_all_batches_unchanged) {
     instance_group all({fast.uri(), slow.uri()});
     all.run_until_ready();
     slow.pause();
-    const std::string long_text(64 * 1024, 'x');  // more in all than the kernel keeps for it
+    const std::string long_text(64 * 1024, 'x');  // The total exceeds the kernel's buffers.
     std::size_t keys = 0;
     for (int i = 0; i != rounds; ++i) {
         const std::string token = std::to_string(i) + long_text;
@@ -340,7 +341,8 @@ BOOST_AUTO_TEST_CASE(a_killed_server_does_not_disturb_the_others) {
     BOOST_TEST(b.keys().empty());
 }
 
-// Many pushes about keys that this instance has not asked for, since another connection may redirect its pushes to ours.
+// Many pushes arrive about keys that this instance does not track, because another connection redirects its
+// pushes to it.
 BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
     constexpr int pushes = 1000;
     redis_server& server = shared_server();

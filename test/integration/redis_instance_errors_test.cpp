@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a server may answer instead of a vote.
+// The errors that a server may return instead of a vote.
 
 #include "integration/redis_instance.hpp"
 #include "support/fake_server.hpp"
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_SUITE(server_errors)
 
 namespace {
 
-/// A failed vote, with the server's words, that has not cost the connection.
+/// Checks that a vote fails with the server's message and that the connection is kept.
 void check_server_error(instance_rig& rig, step v, const std::string& key, const std::string& token,
                         std::string_view text) {
     const auto vote = rig.ask(v, key, token);
@@ -33,13 +33,13 @@ void check_server_error(instance_rig& rig, step v, const std::string& key, const
     BOOST_TEST(rig.status().reason.empty());
 }
 
-/// Makes the server a replica of a primary that cannot be reached, so that it keeps its keys.
+/// Makes the server a replica of an unreachable primary, so it keeps its keys.
 void demote(const redis_server& server) {
     const reserved_port nobody;
     server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
 }
 
-/// A connected server is demoted. The instance is down until the server is a master again.
+/// Demotes a connected server. The instance must be down until the server is a master again.
 void check_demotion(const redis_server& server, step first, std::string_view error) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_masterdown_error_is_treated_as_a_demotion) {
     check_demotion(server, step::remaining, "MASTERDOWN");
 }
 
-// A wrong scheme is reported at once, together with the right one.
+// A wrong scheme is reported immediately, with the right one.
 BOOST_AUTO_TEST_CASE(a_server_of_another_deployment_is_rejected_with_a_reason) {
     const reserved_port bus;
     const redis_server node(
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_another_deployment_is_rejected_with_a_reason) {
     BOOST_TEST(contains(at_replica.run_until_down(), "it is a replica"));
 }
 
-// As behind a proxy that hides the mode.
+// The node behaves as if it were behind a proxy that hides the mode.
 BOOST_AUTO_TEST_CASE(a_moved_reply_reports_that_the_server_is_a_cluster_node, *label("fault-27")) {
     const fake_server node([](const fake_server::words& command) -> fake_reply {
         return command[0] == "SET" ? "-MOVED 1 127.0.0.1:1\r\n" : answer_as_server(command);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(only_acquires_fail_on_a_server_out_of_memory, *label("fault
     BOOST_TEST(rig.release("k", "bob") == "denied: another");
     BOOST_TEST(rig.release("k", "ann") == "granted");
     BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
-    // And when the server has forgotten the script as well.
+    // The same happens if the server has also lost the script.
     server.command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.release("l", "ann") == "granted");
     BOOST_TEST(server.keys().empty());
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(only_acquires_fail_on_a_server_out_of_memory, *label("fault
     BOOST_TEST(rig.acquire("m", "ann") == "granted");
 }
 
-// A server that is out of memory can be connected to, since there may be locks to release.
+// A client can connect to a server that is out of memory, because there may be locks to release.
 BOOST_AUTO_TEST_CASE(a_server_out_of_memory_can_be_connected_to, *label("fault-27")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     server.command({"SET", "k", "ann"});
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_server_out_of_memory_can_be_connected_to, *label("fault-2
     check_server_error(rig, step::acquire, "k", "ann", "OOM");
 }
 
-// While a script runs for too long, the server answers everything with BUSY.
+// While a script runs for too long, the server replies to every command with BUSY.
 BOOST_AUTO_TEST_CASE(a_busy_server_is_a_failed_vote, *label("fault-28")) {
     redis_server server({"--lua-time-limit", "1"});
     instance_rig rig(server.uri());
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_busy_server_is_a_failed_vote, *label("fault-28")) {
     const std::jthread caller([&server] {
         try {
             server.command({"EVAL", "while true do end", "0"});
-        } catch (const std::runtime_error&) {  // the script is killed below
+        } catch (const std::runtime_error&) {  // The script is killed below.
         }
     });
     colock::core::vote vote;
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_counts_as_another_holder, *label("f
     }
 }
 
-// Another program deletes the key, or everything.
+// Another program deletes the key, or all keys.
 BOOST_AUTO_TEST_CASE(keys_deleted_by_others_are_reported_as_absent, *label("fault-25")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());

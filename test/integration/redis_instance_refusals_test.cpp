@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a server may refuse to an instance: passwords, rights and commands.
+// Passwords, rights and commands that a server may refuse to an instance.
 
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
@@ -41,7 +41,8 @@ using colock::kinds::script_commands;
 
 namespace {
 
-/// Checks that releases are sent one by one to this server, and that the other way is not tried a second time.
+/// Checks that releases are sent to this server one by one, and that the batched form is not tried a second
+/// time.
 void check_releases_one_by_one(const redis_server& server, const std::string& uri) {
     instance_rig rig(uri);
     rig.run_until_ready();
@@ -70,7 +71,8 @@ BOOST_AUTO_TEST_SUITE(refusals)
 
 namespace {
 
-/// The instance never becomes ready in ten attempts to connect, and writes nothing in any database.
+/// Checks that the instance does not become ready in ten attempts to connect, and writes nothing to any
+/// database.
 void check_refused(const redis_server& server, const std::string& uri,
                    const strings& parts_of_reason) {
     instance_rig rig(uri);
@@ -79,7 +81,8 @@ void check_refused(const redis_server& server, const std::string& uri,
         BOOST_TEST(contains(reason, part), reason);
     }
     const auto connections = [&] { return info_number(server, "total_connections_received"); };
-    const long enough = connections() + 10;  // the instance's and those of this question
+    // The count includes the instance's connections and those of this query.
+    const long enough = connections() + 10;
     bool was_ready = false;
     for (int i = 0; connections() < enough; ++i) {
         rig.submit(step::acquire, "k" + std::to_string(i), "ann");
@@ -166,7 +169,8 @@ BOOST_AUTO_TEST_CASE(a_user_without_evalsha_is_rejected) {
     check_refused(server, local_uri(server, "ann:x@"), {"EVALSHA was refused: NOPERM"});
 }
 
-/// A server that scripts load on, and that refuses a command inside them, would grant what it cannot renew or release.
+/// Such a server loads scripts but refuses a command inside them. It would grant locks that it cannot renew
+/// or release.
 BOOST_AUTO_TEST_CASE(a_server_without_a_command_every_lock_needs_is_rejected, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         if (one.whom != needed_by::every_lock) {
@@ -188,14 +192,14 @@ BOOST_AUTO_TEST_CASE(a_server_without_a_command_every_lock_needs_is_rejected, *l
     }
 }
 
-/// Where scripts have been forgotten, they are sent in full.
+/// If the server has lost its scripts, they are sent in full by EVAL.
 BOOST_AUTO_TEST_CASE(a_user_without_eval_is_rejected, *label("fault-100")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-eval"});
     check_refused(server, local_uri(server, "ann:x@"), {"EVAL was refused: NOPERM"});
 }
 
-/// A mutex goes without these. A reader could join and not leave again.
+/// A mutex does not need these commands. A reader could join but could not leave again.
 BOOST_AUTO_TEST_CASE(a_missing_command_disables_only_the_locks_that_need_it, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         if (one.whom == needed_by::every_lock || one.whom == needed_by::no_lock) {
@@ -230,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_missing_command_disables_only_the_locks_that_need_it, *la
             BOOST_TEST(to_text(ordered) == (no_orders ? "failed: server error" : "granted"));
             BOOST_TEST(
                 contains(detail_of(ordered), no_orders ? "a lock with a binding order needs" : ""));
-            BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and the connection stays
+            BOOST_TEST(rig.acquire("k", "bob") == "granted");  // The connection is kept.
             BOOST_TEST(rig.status().reason.empty());
         }
     }
@@ -252,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_right_granted_later_is_detected, *label("fault-100")) {
     BOOST_TEST(contains(rig.status().reason, "it is asked again for the commands"));
 }
 
-/// None of these is a missing right, and the trial of each command changes nothing.
+/// None of these errors means a missing right, and trying each command changes nothing.
 BOOST_AUTO_TEST_CASE(the_probe_tries_commands_without_changing_data, *label("fault-100")) {
     const redis_server full({"--maxmemory", "1", "--maxmemory-policy", "noeviction"});
     const redis_server alone({"--min-replicas-to-write", "1"});
@@ -274,7 +278,8 @@ BOOST_AUTO_TEST_CASE(the_probe_tries_commands_without_changing_data, *label("fau
     }
 }
 
-/// The key that they are tried on begins like those of the locks, so that an ACL by prefix allows it, and logs nothing.
+/// The commands are tried on a key with the prefix of the locks. An ACL by prefix therefore allows it and
+/// logs nothing.
 BOOST_AUTO_TEST_CASE(the_probe_uses_a_key_with_the_clients_prefix, *label("fault-100")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
@@ -321,7 +326,7 @@ BOOST_AUTO_TEST_CASE(an_instance_logs_in_once_the_server_accepts_the_password) {
     rig.run_until_down();
     server.command({"ACL", "SETUSER", "default", ">other"});
     rig.run_until_ready();
-    BOOST_TEST(contains(rig.status().reason, "WRONGPASS"));  // why it last was down
+    BOOST_TEST(contains(rig.status().reason, "WRONGPASS"));  // The reason of its last failure.
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
@@ -345,7 +350,7 @@ BOOST_AUTO_TEST_CASE(a_refused_release_does_not_fail_the_others_of_its_batch) {
         BOOST_TEST(rig.release("mine:5", "ann") == "granted");
     }
     server.command({"CONFIG", "RESETSTAT"});
-    release_many(rig, 20, "mine:");  // the next ones go as one again
+    release_many(rig, 20, "mine:");  // The next releases are batched again.
     BOOST_TEST(executed(server, "evalsha") == 1U);
 }
 
@@ -360,7 +365,8 @@ BOOST_AUTO_TEST_CASE(a_server_without_mget_releases_keys_one_by_one) {
     check_releases_one_by_one(server, server.uri());
 }
 
-// Nothing is published, so a user without channels can do everything, and a waiter is still notified of a release.
+// The client publishes nothing. A user without channels can therefore do everything, and a waiter is still
+// notified of a release.
 BOOST_AUTO_TEST_CASE(a_user_without_channels_is_notified_of_releases, *label("fault-80")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "resetchannels"});

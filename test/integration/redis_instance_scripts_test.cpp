@@ -34,7 +34,8 @@ using colock::core::step;
 
 BOOST_AUTO_TEST_SUITE(scripts)
 
-/// What no lock wrote is denied, and left as it is. Where a script looks at the key, the vote says what it holds.
+/// A key that no lock wrote leads to a denial and is left unchanged. If a script reads the key, the vote
+/// reports its type.
 BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     namespace kinds = colock::kinds;
     const std::string reader = "reader:" + std::string(40, 'a');
@@ -75,9 +76,9 @@ BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34"
                     BOOST_TEST((vote.remaining > 50s && vote.remaining <= 100s));
                 }
             }
-            // SET tells nothing of the key.
+            // SET does not return the key's value.
             BOOST_TEST(rig.acquire("k", "ann") == "denied: another");
-            // Many releases are one call.
+            // Many releases are one script call.
             const auto first = rig.submit({step::release, kinds::shared}, "k", reader);
             const auto second = rig.submit({step::release, kinds::shared}, "none", reader);
             rig.run_until_voted();
@@ -111,10 +112,10 @@ BOOST_AUTO_TEST_CASE(flushed_scripts_are_resent_within_the_operation, *label("fa
     BOOST_TEST(!server.has("k"));
     server.command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
-    BOOST_TEST(rig.status().reason.empty());  // the connection was not lost
+    BOOST_TEST(rig.status().reason.empty());  // The connection was not lost.
 }
 
-// Sent in full once, the server knows them again.
+// After one full transmission, the server has the scripts again.
 BOOST_AUTO_TEST_CASE(evalsha_is_used_again_after_a_script_flush) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -210,7 +211,8 @@ BOOST_AUTO_TEST_CASE(only_the_server_with_flushed_scripts_is_sent_them) {
     BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
 }
 
-/// Commands behind a release whose script was forgotten have met the key that this release deletes.
+/// These commands follow a release whose script was lost. They were executed before the release deleted the
+/// key.
 BOOST_AUTO_TEST_CASE(a_command_that_overtook_a_release_is_resent_after_it) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -256,17 +258,17 @@ BOOST_AUTO_TEST_CASE(commands_that_overtook_a_release_keep_their_order) {
         submit(step::remaining, "k", "");
         submit(step::acquire, "k", "dan");
         submit(step::remaining, "k", "");
-        const strings expected{"granted",          // release of ann
-                               "granted",          // bob
-                               "granted",          // extend
-                               "denied: another",  // l is ann's
-                               "granted",          // release of bob
-                               "denied: nobody",   // eve had nothing
-                               "granted",          // cid
-                               "denied: another",  // eve, with a fence
-                               "granted",          // release of cid
-                               "denied: nobody",   // remaining
-                               "granted",          // dan
+        const strings expected{"granted",          // Release of ann.
+                               "granted",          // Acquire of bob.
+                               "granted",          // Extend of bob.
+                               "denied: another",  // The holder of l is ann.
+                               "granted",          // Release of bob.
+                               "denied: nobody",   // No lock is held by eve.
+                               "granted",          // Acquire of cid.
+                               "denied: another",  // Fenced acquire of eve.
+                               "granted",          // Release of cid.
+                               "denied: nobody",   // Remaining.
+                               "granted",          // Acquire of dan.
                                "denied: another"};
         BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
         BOOST_TEST(server.command({"GET", "k"}).value() == "dan");
@@ -290,7 +292,7 @@ BOOST_AUTO_TEST_CASE(resends_for_the_key_of_another_holder_end_with_a_denial) {
     }
 }
 
-/// The same seen by the user.
+/// The same case through the public interface.
 BOOST_AUTO_TEST_CASE(a_lock_is_free_after_a_release_with_a_flushed_script) {
     redis_server& server = shared_server();
     run_test([](redis_server& one) -> asio::awaitable<void> {

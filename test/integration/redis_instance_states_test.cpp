@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(an_instance_goes_from_connecting_to_ready_to_closed) {
     BOOST_TEST((rig.status().state == state::connecting));
     BOOST_TEST(rig.subject().starting());
     BOOST_TEST(rig.status().version.empty());
-    // Before it is ready, nothing is queued for later.
+    // Until the instance is ready, it queues nothing for later.
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 
     bool probing = false;
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(an_instance_is_down_if_the_connection_is_refused) {
 
 namespace {
 
-/// A server that says something to each client and hangs up, before it has read anything.
+/// A server that sends a text to each client and disconnects without reading anything.
 class rude_server {
 public:
     explicit rude_server(std::string words) : words_(std::move(words)) {}
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_error_before_a_disconnect_becomes_the_reason, *label("f
     instance_rig denied(denies.uri());
     BOOST_TEST(denied.run_until_down() == denial);
 
-    // A Sentinel, and a node that is asked for the map of its cluster.
+    // The same for a Sentinel, and for a node that is asked for its cluster map.
     for (const std::string& uri : {"redis+sentinel" + denies.uri().substr(5) + "/mymaster",
                                    "redis+cluster" + denies.uri().substr(5)}) {
         instance_rig asks(uri);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_unresolvable_host_is_reported) {
     BOOST_TEST(contains(reason, "cannot resolve no-such-host.invalid: "), reason);
 }
 
-// The name of this machine has addresses where no server listens.
+// The name of this machine has addresses at which no server listens.
 BOOST_AUTO_TEST_CASE(all_addresses_of_a_name_are_tried_before_it_is_down) {
     redis_server& server = shared_server();
     instance_rig rig("redis://localhost:" + std::to_string(server.port()));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(connections_use_tcp_no_delay) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    // The one socket of this process that leads to the server's port.
+    // The only socket of this process that leads to the server's port.
     std::size_t found = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
         const int descriptor = std::stoi(entry.path().filename().string());
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_is_quarantined) {
     BOOST_TEST(!server.has("k"));
     // Existing keys can be extended and released.
     BOOST_TEST(rig.extend("held", "ann") == "granted");
-    // But a fence that is counted now may have been granted before.
+    // The counter of a quarantined server may have been lost, so it issues no fence.
     rig.submit(step::confirm, "held", "ann");
     BOOST_TEST(rig.votes().back() == "failed: quarantined");
     BOOST_TEST(rig.release("held", "ann") == "granted");

@@ -34,7 +34,7 @@ using namespace colock::test;
 using asio::cancellation_type;
 using boost::unit_test::label;
 
-/// What an operation has failed with; no error if it has not.
+/// Returns the error of an operation, or no error on success.
 template <typename Operation>
 asio::awaitable<error> failure_of(Operation operation) {
     const auto [failure, nothing] =
@@ -42,14 +42,14 @@ asio::awaitable<error> failure_of(Operation operation) {
     co_return failure;
 }
 
-/// How many commands the servers have executed that the tests themselves do not send.
+/// Returns how many commands the servers have executed. Commands of the tests themselves are left out.
 std::size_t writes(servers& instances) {
     return executed(instances, "set") + executed(instances, "evalsha") +
            executed(instances, "eval") + executed(instances, "delifeq") +
            executed(instances, "delex");
 }
 
-/// A lock is held, and then free: nothing of it was left.
+/// Checks that nothing of a lock is left: it can be held and released again.
 asio::awaitable<void> expect_free(servers& instances, client& locks) {
     co_await settled(locks);
     BOOST_TEST(instances.keys() == 0U);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_and_the_last_entry_releases) {
         BOOST_TEST(locks.counters().acquired == 6U);
         BOOST_TEST(!lock.try_reenter(lock_owner()));
 
-        // The outermost one first.
+        // Releases the outermost lease first.
         BOOST_TEST((co_await outer.release() == release_result::released));
         BOOST_TEST((co_await inner.release() == release_result::released));
         tried.reset();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(it_excludes_a_mutex_and_is_excluded_by_it) {
             lease entry = co_await reentrant_mutex(locks, "x").acquire(owner);
             BOOST_TEST(!(co_await mutex(*by, "x").try_acquire()).has_value());
             BOOST_TEST(!(co_await reentrant_mutex(*by, "x").try_acquire(lock_owner())).has_value());
-            if (by == &others) {  // owners are those of one client
+            if (by == &others) {  // An owner belongs to one client.
                 BOOST_TEST(!(co_await reentrant_mutex(*by, "x").try_acquire(owner)).has_value());
             }
             co_await entry.release();
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_refuses_an_owner_that_would_wait_for_itself) {
         lease entry = co_await lock.acquire(owner);
         BOOST_TEST((co_await failure_of(plain.acquire(owner)) == errc::would_deadlock));
 
-        // Another owner, and another client, only wait.
+        // Another owner and another client just wait.
         pending_acquire nobody;
         nobody.start(plain);
         pending_acquire elsewhere;
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_refuses_an_owner_that_would_wait_for_itself) {
         for (pending_acquire* const one : {&nobody, &elsewhere, &another}) {
             co_await async_wait_until([&] {
                 for (pending_acquire* const any : {&nobody, &elsewhere, &another}) {
-                    any->granted = lease();  // whoever has it lets go
+                    any->granted = lease();  // Releases the lease if it was granted.
                 }
                 return one->result.has_value();
             });
@@ -261,7 +261,8 @@ BOOST_AUTO_TEST_CASE(entries_have_the_fence_of_the_outermost_one) {
     }());
 }
 
-// An inner entry with a short ttl, its release, and its extension neither shorten the outer lease nor stop its watchdog.
+// An inner entry with a short ttl, its release, and its extension neither shorten the outer lease nor stop
+// its watchdog.
 BOOST_AUTO_TEST_CASE(an_inner_entry_changes_neither_ttl_nor_watchdog, *label("fault-45")) {
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -276,7 +277,7 @@ BOOST_AUTO_TEST_CASE(an_inner_entry_changes_neither_ttl_nor_watchdog, *label("fa
                 co_await inner.extend(300ms);
                 BOOST_TEST((inner.valid_until() > steady_clock::now() + 1s));
                 co_await inner.extend(4s);
-                co_await outer.extend(300ms);  // nor does this one
+                co_await outer.extend(300ms);  // Does not shorten it either.
                 BOOST_TEST((inner.valid_until() > steady_clock::now() + 2s));
                 lease& first = outer_first ? outer : inner;
                 lease& last = outer_first ? inner : outer;
@@ -290,7 +291,7 @@ BOOST_AUTO_TEST_CASE(an_inner_entry_changes_neither_ttl_nor_watchdog, *label("fa
                 co_await expect_free(instances, locks);
                 const std::uint64_t renewed = locks.counters().renewed;
                 lease elsewhere = co_await mutex(locks, "y", renewed_every(100ms, 2s)).acquire();
-                co_await renewed_more(locks, 3);  // only that one is renewed now
+                co_await renewed_more(locks, 3);  // Only that one is renewed now.
                 BOOST_TEST(locks.counters().renewed >= renewed + 3);
                 BOOST_TEST(instances.holding("x") == 0U);
             }
@@ -298,7 +299,7 @@ BOOST_AUTO_TEST_CASE(an_inner_entry_changes_neither_ttl_nor_watchdog, *label("fa
         30s);
 }
 
-// The answers of the attempts are late, so that the servers execute several of them. An entry counts once.
+// The replies to the attempts are late, so the servers execute several attempts. An entry counts once.
 BOOST_AUTO_TEST_CASE(an_acquire_that_is_executed_several_times_counts_once, *label("fault-44")) {
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -331,7 +332,8 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_is_executed_several_times_counts_once, *lab
         30s);
 }
 
-// Two coroutines of one thread have owners of their own, and one that goes on elsewhere keeps its owner.
+// Two coroutines on one thread have separate owners. A coroutine that resumes on another thread keeps its
+// owner.
 BOOST_AUTO_TEST_CASE(ownership_belongs_to_no_thread, *label("fault-46")) {
     asio::thread_pool threads(4);
     config configuration = instances.config();
@@ -340,7 +342,7 @@ BOOST_AUTO_TEST_CASE(ownership_belongs_to_no_thread, *label("fault-46")) {
     const reentrant_mutex lock(locks, "x");
     std::atomic<int> inside = 0;
     std::atomic<int> visits = 0;
-    std::set<std::thread::id> seen;  // by one owner, under its lock
+    std::set<std::thread::id> seen;  // One owner writes it, under its lock.
     const auto visit = [&]() -> asio::awaitable<void> {
         const lock_owner owner;
         lease outer = co_await lock.acquire(owner);
@@ -348,7 +350,7 @@ BOOST_AUTO_TEST_CASE(ownership_belongs_to_no_thread, *label("fault-46")) {
         for (int i = 0; i != 5; ++i) {
             lease inner = co_await lock.acquire(owner);
             BOOST_TEST(inner.token() == outer.token());
-            BOOST_TEST(!lock.try_reenter(owner));  // as the class says of such a client
+            BOOST_TEST(!lock.try_reenter(owner));  // As documented for a client with `thread_safe`.
             seen.insert(std::this_thread::get_id());
             co_await asio::post(asio::deferred);
         }
@@ -395,13 +397,13 @@ BOOST_AUTO_TEST_CASE(an_entry_after_a_loss_fails_until_all_are_released, *label(
         BOOST_TEST((refused == errc::lease_lost));
         BOOST_TEST(refused.details().find("has not released it") != std::string::npos);
         BOOST_TEST(!lock.try_reenter(owner));
-        const lease other = co_await lock.acquire(lock_owner());  // the lock is free again
+        const lease other = co_await lock.acquire(lock_owner());  // The lock is free again.
         BOOST_TEST(other.valid());
         BOOST_TEST((co_await failure_of(lock.try_acquire(owner)) == errc::lease_lost));
         outer = lease();
         BOOST_TEST((co_await failure_of(lock.acquire(owner)) == errc::lease_lost));
         BOOST_TEST((co_await inner.release() != release_result::released));
-        BOOST_TEST(!(co_await lock.try_acquire(owner)).has_value());  // since another has it
+        BOOST_TEST(!(co_await lock.try_acquire(owner)).has_value());  // Another owner holds it.
     }());
 }
 

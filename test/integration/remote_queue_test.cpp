@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-// Clients that wait for the same lock queue at one of the servers: see core::queue_ticket.
+// Clients that wait for the same lock queue on one of the servers. See core::queue_ticket.
 
 namespace {
 
@@ -27,7 +27,7 @@ std::size_t queue_length(servers& instances) {
     return length;
 }
 
-/// The number of the server that keeps the queue.
+/// Returns the index of the server that hosts the queue.
 std::size_t keeper_of(servers& instances) {
     std::size_t i = 0;
     while (!instances[i].has("{x}:colock:queue")) {
@@ -44,7 +44,8 @@ struct scene : shared_servers<5> {
     explicit scene(asio::any_io_executor e)
         : executor(std::move(e)), other(executor, patient_config()) {}
 
-    /// A busy machine may be silent for longer than the default timeout. Then a release fails, and a waiter gives up its ticket.
+    /// Returns a configuration with a long timeout. A busy machine may not answer within the default one. A
+    /// release then fails, and a waiter gives up its ticket.
     [[nodiscard]] config patient_config(milliseconds instance_timeout = 10s) const {
         config configuration = instances.config();
         configuration.instance_timeout = instance_timeout;
@@ -56,13 +57,13 @@ struct scene : shared_servers<5> {
         held = co_await mutex(other, "x", patient()).acquire();
     }
 
-    /// Until so many wait there.
+    /// Waits until the queue has this length.
     asio::awaitable<void> length_is(std::size_t length) {
         co_await async_wait_until([&] { return queue_length(instances) == length; });
     }
 };
 
-/// One that waits, with a client of its own.
+/// A waiter with a client of its own.
 struct waiter {
     client locks;
     pending_acquire waiting;
@@ -74,7 +75,7 @@ struct waiter {
         co_await all_ready(locks);
         waiting.start(mutex(locks, "x", options));
     }
-    /// Until it waits behind `before` others, and nothing is under way.
+    /// Starts to wait, and returns when `before` others are ahead and no command is pending.
     asio::awaitable<void> wait_behind(scene& s, std::size_t before,
                                       const lock_options& options = patient()) {
         co_await start(options);
@@ -90,7 +91,7 @@ struct waiter {
     [[nodiscard]] std::uint64_t attempts() const { return locks.counters().attempts; }
 };
 
-/// One behind the other, in their order.
+/// Adds the waiters to the queue, in their order.
 asio::awaitable<void> wait_in_remote_queue(scene& s, std::span<waiter> queue,
                                            const lock_options& options = patient()) {
     for (std::size_t i = 0; i != queue.size(); ++i) {
@@ -98,7 +99,7 @@ asio::awaitable<void> wait_in_remote_queue(scene& s, std::span<waiter> queue,
     }
 }
 
-/// In whichever order.
+/// Waits until both have held the lock, in either order.
 asio::awaitable<void> both_get_it(std::array<waiter, 2>& queue) {
     for (int i = 0; i != 2; ++i) {
         co_await async_wait_until([&] { return queue[0].granted() || queue[1].granted(); });
@@ -119,10 +120,10 @@ BOOST_AUTO_TEST_CASE(waiting_clients_acquire_in_the_order_of_arrival) {
         for (std::size_t i = 0; i != queue.size(); ++i) {
             co_await async_wait_until([&] { return queue[i].granted(); });
             BOOST_TEST(queue[i].attempts() <=
-                       3U);  // the first tries after a second without a message
+                       3U);  // The first attempts after a second without a message.
             for (std::size_t later = i + 1; later != queue.size(); ++later) {
                 BOOST_TEST(!queue[later].granted());
-                BOOST_TEST(queue[later].attempts() == 1U);  // the one before it joined
+                BOOST_TEST(queue[later].attempts() == 1U);  // Its attempt before it joined.
             }
             co_await queue[i].release();
         }
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_holder_stays_in_the_remote_queue_until_its_release) {
         co_await s.held.release();
         co_await async_wait_until([&] { return queue[0].granted(); });
         const std::size_t length = queue_length(s.instances);
-        BOOST_TEST((length == 2 || waited.elapsed() >= 1s));  // when it would leave anyway
+        BOOST_TEST((length == 2 || waited.elapsed() >= 1s));  // The ticket expires then anyway.
         co_await queue[0].release();
         co_await async_wait_until([&] { return queue[1].granted(); });
         BOOST_TEST((queue[1].attempts() == 2 || waited.elapsed() >= 1s));
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_holder_leaves_the_remote_queue_after_a_while) {
         BOOST_TEST(queue[2].attempts() == 1U);
         co_await queue[0].release();
         co_await async_wait_until([&] { return queue[1].granted(); });
-        BOOST_TEST(queue[1].attempts() == 3U);  // when it was told that the lock is free
+        BOOST_TEST(queue[1].attempts() == 3U);  // Made when it was notified of the release.
         co_await queue[1].release();
         co_await async_wait_until([&] { return queue[2].granted(); });
     }());
@@ -205,7 +206,8 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_the_middle_of_the_queue) {
         const stopwatch left;
         co_await queue[1].give_up();
         co_await s.length_is(2);
-        co_await async_wait_until([&] {  // the last has tried, or it would beside the first
+        // The last waiter has attempted. Otherwise it would do so in parallel with the first.
+        co_await async_wait_until([&] {
             return (queue[2].attempts() == 2 || left.elapsed() >= 1s) && idle(queue[2].locks);
         });
         const stopwatch waited;
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_the_middle_of_the_queue) {
     }());
 }
 
-// Longer than an answer may take: it is not too late for the next question.
+// The wait is longer than a reply may take. The next query is nevertheless not late.
 BOOST_AUTO_TEST_CASE(a_waiter_stays_in_the_remote_queue_after_a_long_wait) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
@@ -231,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_stays_in_the_remote_queue_after_a_long_wait) {
         const std::size_t asked = executed(s.instances, "pttl");
         co_await s.held.release();
         co_await async_wait_until([&] { return queue[0].granted(); });
-        co_await async_wait_until([&] {  // the second has heard of it
+        co_await async_wait_until([&] {  // The second has been notified.
             return queue_length(s.instances) < 2 && executed(s.instances, "pttl") > asked &&
                    idle(queue[1].locks);
         });
@@ -251,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_timed_out_waiter_leaves_the_remote_queue) {
         co_await all_ready(second.locks);
         BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
         co_await s.length_is(1);
-        // As one who knows of the others, and has not tried when its time is up.
+        // The client has now seen other waiters, and makes no attempt before its timeout.
         BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
         BOOST_TEST(second.attempts() == 1U);
         co_await s.length_is(1);
@@ -292,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_dead_waiter_does_not_block_the_next_one) {
         }
         waiter second(s);
         co_await second.start(with_ttl(10s));
-        // It may be behind the dead one, which is in the queue for a second or so.
+        // It may be behind the dead waiter, whose ticket lasts for about a second.
         co_await async_wait_until([&] { return second.attempts() != 0 && idle(second.locks); });
         const stopwatch waited;
         co_await s.held.release();
@@ -342,7 +344,7 @@ BOOST_AUTO_TEST_CASE(waiters_rejoin_if_the_queue_server_is_flushed) {
         co_await wait_in_remote_queue(s, queue);
         const std::size_t keeper = keeper_of(s.instances);
         s.instances[keeper].command({"FLUSHALL"});
-        co_await s.length_is(2);  // both have joined again
+        co_await s.length_is(2);  // Both have joined again.
         const stopwatch waited;
         co_await s.held.release();
         co_await both_get_it(queue);
@@ -423,7 +425,7 @@ BOOST_AUTO_TEST_CASE(keys_of_an_application_are_left_alone) {
 
 BOOST_AUTO_TEST_CASE(names_that_differ_in_braces_have_separate_queues) {
     run_test([]() -> asio::awaitable<void> {
-        servers one(1);  // which is the queue keeper of both
+        servers one(1);  // The only server hosts both queues.
         const auto executor = co_await asio::this_coro::executor;
         client holding(executor, one.config());
         client plain(executor, one.config());
@@ -459,12 +461,12 @@ BOOST_AUTO_TEST_CASE(names_that_differ_in_braces_have_separate_queues) {
             co_await async_wait_until([&] { return first.granted.valid(); });
             co_await first.granted.release();
         }
-        // Behind another lock's waiter each would take a quarter of a second.
+        // Behind the waiter of another lock, each would take a quarter of a second.
         BOOST_TEST(waited.count() < handoffs * 125);
     }());
 }
 
-/// Lets go, and takes it again before anybody else can have heard of it.
+/// Releases the lock and re-acquires it before any other client can be notified.
 asio::awaitable<void> take_again_and_again(client& locks, const bool& enough) {
     const mutex lock(locks, "x", with_ttl(10s));
     while (!enough) {
@@ -491,7 +493,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_keeps_reacquiring_lets_others_in) {
     }());
 }
 
-/// How a command to leave the remote queue begins, unlike all others about a mutex.
+/// The beginning of a command that leaves the remote queue. No other command of a mutex begins with it.
 const std::string leave_command = "*6\r\n$7\r\nEVALSHA\r\n";
 
 BOOST_FIXTURE_TEST_CASE(an_uncontended_client_joins_the_queue_only_rarely,
@@ -518,7 +520,7 @@ BOOST_FIXTURE_TEST_CASE(an_uncontended_client_joins_the_queue_only_rarely,
             co_await take_it();
         }
         BOOST_TEST_REQUIRE(leaving());
-        for (int i = 0; i != 20; ++i) {  // while it has not been told yet that nobody was there
+        for (int i = 0; i != 20; ++i) {  // The reply to its leave is still pending.
             co_await take_it();
         }
         for (auto& link : network) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Grants that count only once replicas have acknowledged them, and what happens while these do not.
+// Grants that count only after replicas have acknowledged them, and their behaviour while replicas do not.
 
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
@@ -21,7 +21,7 @@ using core::step;
 
 constexpr std::string_view too_few = "0 of 1 acknowledged it in time (replicas_acked)";
 
-/// A master and its only replica, which has all that it has.
+/// A master and its only replica, which is synchronized.
 struct replicated_server {
     replicated_server() { wait_until_streaming(master, replica); }
 
@@ -38,21 +38,21 @@ instance::redis::redis_settings settings_with(milliseconds replicas_timeout) {
     return settings;
 }
 
-/// Goes on for long, on a machine that is busy, too.
+/// Returns options that persist for a long time, also on a busy machine.
 lock_options persistent(lock_options options) {
     options.unavailable_timeout = 20s;
     return options;
 }
 
-/// Sends it in a batch of its own.
+/// Sends the command in a batch of its own.
 instance::command_tag send(instance_rig& rig, const step_of_kind& what, const std::string& key) {
     const auto tag = rig.submit(what, key, "ann");
     rig.flush();
     return tag;
 }
 
-/// Acquires again and again, each time in vain. Counts the failures for want of replicas. (On a slow machine an answer may
-/// also come too late.)
+/// Acquires in a loop, without success. Counts the failures for lack of replicas. On a slow machine, a reply
+/// may also come too late.
 asio::awaitable<void> keep_trying(const mutex& lock, const bool& stop, std::size_t& failed) {
     while (!stop) {
         const auto [e, granted] = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
@@ -63,7 +63,7 @@ asio::awaitable<void> keep_trying(const mutex& lock, const bool& stop, std::size
 
 BOOST_AUTO_TEST_SUITE(replicas_test)
 
-// The replica stops, and so no grant is acknowledged any more. Locks that are held need no acknowledgement.
+// The replica stops, so no new grant is acknowledged. Held locks need no acknowledgement.
 BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replica,
                      *label("fault-98")) {
     for (const std::size_t acquires : {3U, 100U}) {
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replic
                     return std::ranges::all_of(tasks, [](const auto& t) { return t->done; });
                 });
 
-                // It goes on where it was.
+                // The replica resumes where it was.
                 server.replica.resume();
                 const mutex same(locks, "wanted-0", persistent({}));
                 const lease granted = co_await same.acquire();
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replic
     }
 }
 
-// One WAIT is under way at most, so it is followed by all that was sent behind it, and then by the next one.
+// At most one WAIT is pending. All commands sent after it follow it, and then the next WAIT.
 BOOST_AUTO_TEST_CASE(a_renewal_waits_for_at_most_one_wait_command, *label("fault-98")) {
     replicated_server server;
     instance_rig rig(server.uri(), settings_with(1s));
@@ -135,12 +135,12 @@ BOOST_AUTO_TEST_CASE(a_renewal_waits_for_at_most_one_wait_command, *label("fault
         BOOST_TEST(to_text(rig.vote_on(acquire)) == "failed: not replicated");
         BOOST_TEST(*rig.vote_on(acquire).detail == too_few);
     }
-    // The first is the acquire before the replica stopped.
+    // Tag 0 is the acquire before the replica stopped.
     const std::vector<instance::command_tag> expected{0, first, renewal, second, third};
     BOOST_TEST(rig.order_of_votes() == expected, boost::test_tools::per_element());
 }
 
-// A server whose clients are idle looks every 1/hz s for a WAIT whose time is over.
+// A server with idle clients checks for an expired WAIT every 1/hz s.
 BOOST_AUTO_TEST_CASE(a_wait_command_ends_in_time_on_an_idle_server, *label("fault-98")) {
     replicated_server server;
     server.master.command({"CONFIG", "SET", "hz", "1"});
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_wait_command_ends_in_time_on_an_idle_server, *label("faul
     BOOST_TEST((watch.elapsed() < 5s), watch.elapsed().count() << " ms");
 }
 
-// Else those who wait for a lock would block the connection with their attempts.
+// Otherwise the attempts of waiters would block the connection.
 BOOST_AUTO_TEST_CASE(denied_attempts_do_not_wait_for_a_stopped_replica, *label("fault-98")) {
     replicated_server server;
     instance_rig rig(server.uri(), settings_with(1s));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(few_wait_commands_serve_many_grants, *label("fault-75")) {
     BOOST_TEST(server.replica.has("49"));
 }
 
-// A WAIT is silence, too.
+// The server is also silent during a WAIT.
 BOOST_AUTO_TEST_CASE(a_wait_command_does_not_trigger_the_silence_timeout, *label("fault-98")) {
     run_test([]() -> asio::awaitable<void> {
         replicated_server server;

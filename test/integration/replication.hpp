@@ -9,19 +9,20 @@
 #include <string>
 #include <vector>
 
-// Masters with replicas.
+// Helpers for masters with replicas.
 
 namespace colock::test {
 
-/// The arguments of a master that does not wait for more replicas before it synchronizes the first.
+/// The arguments of a master that synchronizes the first replica without waiting for more replicas.
 inline const std::vector<std::string> at_once{"--repl-diskless-sync-delay", "0"};
 
-/// The arguments of a replica.
+/// Returns the arguments of a replica.
 inline std::vector<std::string> replica_of(const redis_server& master) {
     return {"--replicaof", "127.0.0.1", std::to_string(master.port())};
 }
 
-/// Until the replica has what the master is told from now on: "up" means only that it has a copy.
+/// Waits until the replica receives new writes of the master. The state "up" alone means only that it has a
+/// copy.
 inline void wait_until_streaming(const redis_server& master, const redis_server& replica) {
     wait_until([&] {
         return replica.command({"INFO", "replication"})->find("link_status:up") !=

@@ -1,7 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What holds for each Lua script, whatever the key has and whatever the server refuses: a script does all or nothing, a holder's
-// renewal and release always work, and no script depends on the server's clock.
+// Properties of every Lua script, for any content of the key and any command that the server refuses. A
+// script does all or nothing. A holder's renewal and release always work. No script depends on the server's
+// clock.
 
 #include "kinds/fenced/fence_counter.hpp"
 #include "kinds/fifo/fifo.hpp"
@@ -38,7 +39,7 @@ using strings = std::vector<std::string>;
 
 const std::string key = "k";
 
-/// A token that begins with these hexadecimal digits.
+/// Returns a token that begins with these hexadecimal digits.
 std::string token(std::string digits) {
     constexpr std::size_t length = 40;
     digits.resize(length, '0');
@@ -49,29 +50,29 @@ std::string reader(const std::string& digits) {
     return "reader:" + token(digits);
 }
 
-/// A token of a semaphore that prefers that slot.
+/// Returns a token of a semaphore that prefers this slot.
 std::string permit(int slot, const std::string& limit_and_count = "3*1") {
     return "permit:" + limit_and_count + ":" + token("0000000" + std::to_string(slot));
 }
 
-/// What a score has for the slot of a permit's first member, besides its end. 0 for other members.
+/// Returns the part of a score that encodes the slot of a permit's first member. Returns 0 for other members.
 long slot_in(const std::string& member) {
     constexpr long span = 1L << 42;
     return member.starts_with("permit:") ? span * (member[member.find(':', 7) + 8] - '0') : 0;
 }
 
-/// A token, with the label of its holder.
+/// Returns the token with the label of its holder.
 std::string labelled(const std::string& token) {
     return token + "@web-1:4711";
 }
 
-/// A day, in milliseconds: no test takes that long.
+/// A day in milliseconds. No test takes that long.
 const std::string day = "86400000";
 
-/// What a name has that was run once.
+/// The value of a name after a `once` call.
 const std::string result_of_once = "done:1:fx";
 
-/// The answer to a command; an error as text with "error: " in front.
+/// Returns the reply to a command. An error becomes a text that begins with "error: ".
 std::string ask(const redis_server& server, const strings& command) {
     try {
         return server.command(command).value_or("nil");
@@ -84,21 +85,20 @@ bool is_error(const std::string& answer) {
     return answer.starts_with("error: ");
 }
 
-/// What a key may have before a script is called.
+/// The content of a key before a script is called.
 struct state {
     std::string name;
-    strings holders;      // their tokens
-    std::string value{};  // of a string
-    std::vector<std::pair<long, std::string>>
-        set{};                // or the members of a set by the milliseconds until they end
-    bool is_counted = false;  // there is a fence counter
-    bool is_queued = false;   // there is a remote queue, with our ticket
-    strings record{};         // the fields of a hash
-    std::string life = day;   // of that; empty: it does not end
-    strings waiters{};        // of a lock whose order binds, of the clients 7 and 9
+    strings holders;                                  // The tokens of the holders.
+    std::string value{};                              // The value, if the key is a string.
+    std::vector<std::pair<long, std::string>> set{};  // Members of a set, with their remaining ms.
+    bool is_counted = false;                          // A fence counter exists.
+    bool is_queued = false;  // A remote queue exists, with this client's ticket.
+    strings record{};        // The fields, if the key is a hash.
+    std::string life = day;  // The hash's ttl. Empty: none.
+    strings waiters{};       // Waiters of a binding order, of the clients 7 and 9.
 };
 
-/// Marks are written with negative scores.
+/// Writes the state to the server. Writer marks have negative scores.
 void write(const redis_server& server, const state& s) {
     server.flush();
     if (!s.value.empty()) {
@@ -152,7 +152,7 @@ void write(const redis_server& server, const state& s) {
     }
 }
 
-/// All that the server has, but for the times that are left.
+/// Returns the whole content of the server, without the remaining ttls.
 std::string content_of(const redis_server& server) {
     std::string result;
     for (const std::string& name : server.keys()) {
@@ -167,7 +167,7 @@ std::string content_of(const redis_server& server) {
     return result;
 }
 
-/// The tokens that hold the key.
+/// Returns the tokens that hold the key.
 std::set<std::string> holders_of(const redis_server& server) {
     const std::string type = ask(server, {"TYPE", key});
     std::istringstream lines(type == "zset"     ? ask(server, {"ZRANGE", key, "0", "-1"})
@@ -180,11 +180,11 @@ std::set<std::string> holders_of(const redis_server& server) {
     return result;
 }
 
-/// Its version is far ahead of any clock.
+/// The version is far ahead of any clock.
 const std::string record_version = "4503599627370496";
 const std::string week_and_day = "691200000";
 
-/// Any value is shorter.
+/// Longer than any value.
 const std::string many_bytes = "1000000";
 
 strings fields_of_record(const std::string& erased) {
@@ -290,8 +290,8 @@ struct call {
     strings keys;
     strings arguments;
     bool is_holders =
-        false;  // a renewal, a release, or the like: it must work whatever the server is short of
-    std::string gives_up{};  // the token that holds nothing after it
+        false;               // A holder's step, such as a renewal or a release. It must never fail.
+    std::string gives_up{};  // The token that holds nothing after the call.
 
     [[nodiscard]] strings command() const {
         strings result{"EVAL", std::string(script->text), std::to_string(keys.size())};
@@ -305,7 +305,7 @@ const std::vector<call>& all_calls() {
     const std::string counter = kinds::fence_key(key);
     const std::string beside = kinds::new_set_key(key);
     const std::string aside = kinds::new_permits_key(key);
-    const std::string other = "{" + key + "}:other";  // in the same slot
+    const std::string other = "{" + key + "}:other";  // In the same slot.
     const std::string waiters = kinds::waiters_key(key);
     const std::string tickets = kinds::waiters_ticket_prefix(key);
     const std::string ours = tickets + "7";
@@ -432,7 +432,8 @@ const std::vector<call>& all_calls() {
     return result;
 }
 
-/// Whether each token that held the key still does, but for what the call gives up. A writer's may be a reader's now.
+/// Returns whether each token that held the key still does. The token that the call gives up is excepted. A
+/// writer's token may have become a reader's.
 bool has_all_holders(const redis_server& server, const state& before, const call& called) {
     const std::set<std::string> after = holders_of(server);
     return std::ranges::all_of(before.holders, [&](const std::string& holder) {
@@ -442,13 +443,14 @@ bool has_all_holders(const redis_server& server, const state& before, const call
     });
 }
 
-/// Whether it answers how long something is in the way.
+/// Returns whether the reply is the time until the lock becomes free.
 bool tells_time(const call& called) {
     return called.script == &scripts::obstacle || called.script == &scripts::vacancy ||
            called.script == &scripts::obstacle_all;
 }
 
-/// A lock that has not got the name of a record is told only that there is a hash, if the server refuses HGET.
+/// Replaces the name of a record in the reply. If the server refuses HGET, a lock can report only that the
+/// key is a hash.
 std::string without_name(std::string answer) {
     const std::string name = "of versioned_value";
     if (const auto at = answer.find(name); at != std::string::npos) {
@@ -457,13 +459,13 @@ std::string without_name(std::string answer) {
     return answer;
 }
 
-/// The time that a result has left stands in front of it.
+/// Removes the remaining time in front of a result.
 std::string without_time(const std::string& answer) {
     const auto at = answer.find(" " + result_of_once);
     return at == std::string::npos ? answer : answer.substr(at);
 }
 
-/// Whether the two answers to the same call say the same. A new record has the time as its version.
+/// Returns whether two replies to the same call agree. A new record has the time as its version.
 bool say_the_same(const call& called, const std::string& one, const std::string& other) {
     const auto is_version = [](const std::string& answer) {
         return answer.size() == record_version.size() &&
@@ -473,7 +475,8 @@ bool say_the_same(const call& called, const std::string& one, const std::string&
            (called.name.starts_with("a create") && is_version(one) && is_version(other));
 }
 
-/// Calls everything in every state. `function` gets the answer of a server without trouble, and what that has then.
+/// Runs every call in every state. `function` gets the reply of a healthy server and the content of this
+/// server afterwards.
 template <typename Function>
 void with_all(const redis_server& calm_server, Function function) {
     for (const state& before : all_states()) {
@@ -488,7 +491,7 @@ void with_all(const redis_server& calm_server, Function function) {
     }
 }
 
-/// The names of the commands in a script.
+/// Returns the names of the commands in a script.
 std::set<std::string> commands_of(const kinds::script& script) {
     std::set<std::string> result;
     for (const std::string_view before : {"call('", "look('", "{'"}) {
@@ -504,7 +507,7 @@ std::set<std::string> commands_of(const kinds::script& script) {
 
 BOOST_AUTO_TEST_SUITE(script)
 
-/// In a slot that is being moved, a node refuses each command on a key that it does not have.
+/// While a slot moves, a node refuses each command on a key that it does not have.
 BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {
     redis_cluster cluster(2);
     redis_server calm;
@@ -512,7 +515,7 @@ BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("
     const redis_server& node = cluster[from];
     with_all(calm, [&](const state& before, const call& called, const std::string& answer,
                        const std::string& /*content*/) {
-        // FLUSHALL, and new keys, need the slot to be at rest.
+        // FLUSHALL and new keys require that the slot does not move.
         const std::string slot = std::to_string(redis_cluster::slot_of(node, key));
         node.command({"CLUSTER", "SETSLOT", slot, "STABLE"});
         write(node, before);
@@ -531,7 +534,7 @@ BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("
     });
 }
 
-/// Fault 84: after its last write, a script asks nothing of a key that may be gone.
+/// Fault 84: after its last write, a script does not access a key that may no longer exist.
 BOOST_AUTO_TEST_CASE(the_last_release_works_while_its_slot_moves, *label("fault-84")) {
     redis_cluster cluster(2);
     const std::size_t from = cluster.first_owner_of(key);
@@ -555,7 +558,7 @@ BOOST_AUTO_TEST_CASE(the_last_release_works_while_its_slot_moves, *label("fault-
     }
 }
 
-/// A server that is short of memory refuses commands that need some, until a script has written something.
+/// A server that is short of memory refuses commands that need memory, until a script has written something.
 BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_without_memory, *label("fault-82")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     redis_server calm;
@@ -576,7 +579,7 @@ BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_without_memory, *label("fault-
     });
 }
 
-/// A record grows only while there is memory. It can be erased without.
+/// A record grows only if memory is available. Erasing it needs none.
 BOOST_AUTO_TEST_CASE(a_record_needs_memory_unless_it_is_erased, *label("fault-82")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     const auto call_of = [](const strings& arguments) {
@@ -605,7 +608,7 @@ BOOST_AUTO_TEST_CASE(a_record_needs_memory_unless_it_is_erased, *label("fault-82
     }
 }
 
-/// A reply that is too long for the client would end its connection.
+/// A reply that is too long would end the client's connection.
 BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_the_client_is_not_sent) {
     redis_server server;
     write(server, {"", {}, "", {}, false, false, fields_of_record("0"), week_and_day});
@@ -621,7 +624,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_the_client_is_not_sent) {
                record_version + " x");
 }
 
-/// A reader that was a writer until now renews what it had as a writer.
+/// A reader that was a writer until now renews its former token.
 BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     server.command({"SET", key, token("a"), "PX", day});
@@ -632,7 +635,8 @@ BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
     BOOST_TEST(ask(server, renews.command()) == "1");
 }
 
-/// Whichever command the server refuses, no holder loses its lock, and no key stays without ttl. No refusal is taken for an answer.
+/// Whichever command the server refuses, no holder loses its lock, and no key is left without a ttl. An error
+/// reply is never taken for a vote.
 BOOST_AUTO_TEST_CASE(a_script_with_a_refused_command_does_all_or_nothing) {
     redis_server server;
     with_all(server, [&](const state& before, const call& called, const std::string& calm,
@@ -654,7 +658,7 @@ BOOST_AUTO_TEST_CASE(a_script_with_a_refused_command_does_all_or_nothing) {
                     BOOST_TEST((tells_less || say_the_same(called, answer, calm)));
                 }
                 BOOST_TEST(has_all_holders(server, before, called), content);
-                // Only a record without end has no ttl, before or after the call.
+                // Only a record without an end has no ttl, before or after the call.
                 const bool may_lack_ttl =
                     content == had ||
                     (!is_error(answer) && calm_content.find("without ttl") != std::string::npos);
@@ -665,7 +669,7 @@ BOOST_AUTO_TEST_CASE(a_script_with_a_refused_command_does_all_or_nothing) {
     });
 }
 
-/// Of several keys, one that the server does not let go stays as it was. The others are released.
+/// If the server refuses the release of one of several keys, this key is unchanged. The others are released.
 BOOST_AUTO_TEST_CASE(a_release_of_many_answers_for_each_key_without_a_right) {
     redis_server server;
     const state readers{"", {}, "", {{60'000, reader("a")}, {30'000, reader("b")}}};
@@ -682,8 +686,8 @@ BOOST_AUTO_TEST_CASE(a_release_of_many_answers_for_each_key_without_a_right) {
     }
 }
 
-/// Before Redis 7.2 time passes between two commands of a script. A PEXPIRE that changes nothing would stop the clock for that time,
-/// and a dead reader would stay for longer.
+/// Before Redis 7.2, time passes between two commands of a script. A PEXPIRE with no other purpose would
+/// extend the key by that time, and a dead reader would last longer.
 BOOST_AUTO_TEST_CASE(a_shorter_share_does_not_rewrite_the_expiry_of_the_key, *label("fault-83")) {
     redis_server server;
     write(server, {"", {}, "", {{600'000, reader("a")}, {300'000, reader("b")}}});
@@ -701,7 +705,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_share_does_not_rewrite_the_expiry_of_the_key, *la
     BOOST_TEST(calls.find("cmdstat_pexpire:") == std::string::npos);
 }
 
-/// The place where a set is made may have a key of somebody else.
+/// A foreign key may have the name under which a new set is made.
 BOOST_AUTO_TEST_CASE(a_foreign_key_beside_the_key_is_left_alone, *label("fault-34")) {
     redis_server server;
     const std::string beside = kinds::new_set_key(key);
@@ -721,7 +725,8 @@ BOOST_AUTO_TEST_CASE(a_foreign_key_beside_the_key_is_left_alone, *label("fault-3
     }
 }
 
-/// A key moves to a server with another clock: there its readers' shares neither end at once nor last longer.
+/// A key moves to a server whose clock differs. The shares of its readers neither end immediately nor last
+/// longer there.
 BOOST_TEST_DECORATOR(*label("fault-83"))
 BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_shares_under_another_clock,
                      boost::unit_test::data::make({3600, -3600}), ahead) {
@@ -750,10 +755,10 @@ BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_shares_under_another_clock,
     BOOST_TEST(ask(there, {"SET", key, token("d"), "NX", "PX", day}) == "nil");
     const long obstacle = std::stol(call_there(scripts::obstacle, {}));
     BOOST_TEST((obstacle > left - 60'000 && obstacle <= left), obstacle);
-    // What ends soon ends there, too.
+    // A share that ends soon ends there too.
     wait_until([&] {
         return call_there(scripts::extend, {reader("a"), "1"}) == "1";
-    });  // 2: a writer waits
+    });  // 2: a writer waits.
     BOOST_TEST(call_there(scripts::extend, {reader("c"), day}) == "0");
     BOOST_TEST(call_there(scripts::extend, {reader("b"), "1"}) == "1");
     BOOST_TEST(call_there(scripts::release, {reader("a")}) == "1");
@@ -765,7 +770,7 @@ BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_shares_under_another_clock,
     BOOST_TEST(!there.has(key));
 }
 
-/// The same of permits. No clock but that of the key judges them.
+/// The same applies to permits. Only the ttl of the key determines them, no clock.
 BOOST_TEST_DECORATOR(*label("fault-48") * label("fault-83"))
 BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_permits_under_another_clock,
                      boost::unit_test::data::make({3600, -3600}), ahead) {
@@ -787,7 +792,7 @@ BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_permits_under_another_clock,
     const auto take = [&](int slot, const std::string& who) {
         return call_there(scripts::permit, {permit(slot) + who, "1000", "take", "", beside});
     };
-    // What ends soon ends there, too. No other slot becomes free.
+    // A permit that ends soon ends there too. No other slot becomes free.
     wait_until([&] {
         const std::string answer = take(0, "@a");
         BOOST_TEST((answer == "-1" || answer == "3"), answer);

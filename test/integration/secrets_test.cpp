@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// That no password is in anything the library says, in a run in which everything fails.
+// No output of the library contains a password, in a run in which every operation fails.
 
 #include "support/secrets.hpp"
 #include "locks.hpp"
@@ -53,7 +53,7 @@ void add(transcript& said, const client& locks) {
     }
 }
 
-/// Until it is known what becomes of the first connection to each.
+/// Waits until the first connection to each instance has succeeded or failed.
 asio::awaitable<void> all_tried(const client& locks) {
     const auto tried = [](const colock::instance_info& one) {
         return !one.reason.empty() || one.state == colock::instance_state::ready;
@@ -61,7 +61,7 @@ asio::awaitable<void> all_tried(const client& locks) {
     co_await async_wait_until([&] { return std::ranges::all_of(locks.instances(), tried); });
 }
 
-/// Everything that a client of these instances says when a lock is wanted, and none is to be had.
+/// Records every text from a client of these instances when no lock can be acquired.
 void fail_at(transcript& said, const strings& uris, milliseconds connect_timeout) {
     run_test([](transcript& to, strings instances, milliseconds patience) -> asio::awaitable<void> {
         config configuration = config::from_uris(std::move(instances));
@@ -97,7 +97,7 @@ void fail_at(transcript& said, const strings& uris, milliseconds connect_timeout
     }(said, uris, connect_timeout));
 }
 
-/// That this is said, and nothing of the password.
+/// Checks that the client's texts contain the expected ones, and no part of the password.
 void check_says(const strings& uris, const strings& expected,
                 milliseconds connect_timeout = default_timeout) {
     transcript said;
@@ -106,7 +106,7 @@ void check_says(const strings& uris, const strings& expected,
     said.check_no_secret();
 }
 
-/// What is said of a configuration that cannot be.
+/// Records the error about an invalid configuration.
 void add_refusal(transcript& said, const std::function<void()>& use) {
     try {
         use();
@@ -117,7 +117,7 @@ void add_refusal(transcript& said, const std::function<void()>& use) {
     }
 }
 
-/// The same of a URI, by whatever way it comes in.
+/// Records the errors about a URI, for every way to pass one.
 void add_refusals(transcript& said, const std::string& uri) {
     BOOST_TEST_CONTEXT(uri) {
         add_refusal(said, [&] { config::from_uris({"memory://a", uri}); });
@@ -136,7 +136,7 @@ void add_refusals(transcript& said, const std::string& uri) {
     }
 }
 
-/// Pieces with all that is special in a URI between them.
+/// Parts of a secret, separated by all the characters that are special in a URI.
 const std::string special = secret("Aa") + "@" + secret("Bb") + ":/?#[]%&=+ \"'\\" + secret("Cc");
 const std::string special_encoded = secret("Aa") + "%40" + secret("Bb") +
                                     "%3A%2F%3F%23%5B%5D%25%26%3D%2B%20%22%27%5C" + secret("Cc");
@@ -145,7 +145,7 @@ const std::string special_encoded = secret("Aa") + "%40" + secret("Bb") +
 
 BOOST_AUTO_TEST_SUITE(secrets)
 
-/// So the test can fail.
+/// Shows that the test can fail.
 BOOST_AUTO_TEST_CASE(the_transcript_detects_encoded_and_partial_secrets) {
     BOOST_TEST(transcript::holds_secret("the password is " + special));
     BOOST_TEST(transcript::holds_secret(special_encoded));
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password_stays_secret) {
     check_says({at(":" + secret("Wrong"), server.port())}, expected);
     check_says({at("default:" + special_encoded, server.port())}, expected);
     check_says({at("nobody:" + secret("Wrong"), server.port(), "/3")}, expected);
-    // A name that was taken for the password.
+    // A user name that was mistaken for the password.
     check_says({at(secret("User"), server.port())}, expected);
 }
 
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_password_of_a_user_without_rights_stays_secret) {
     check_says({uri}, {"EVALSHA was refused: NOPERM"});
     make_user("-set");
     check_says({uri}, {"scripts may not use SET"});
-    make_user("resetkeys");  // the probe passes, and every vote fails
+    make_user("resetkeys");  // The probe succeeds, and every vote fails.
     check_says({uri}, {"ready", "NOPERM"});
 }
 
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_password_stays_secret_if_the_server_lacks_tls) {
                {"the TLS handshake was not done in time"}, 300ms);
 }
 
-/// Redis before 6.0 does not know HELLO.
+/// Redis before 6.0 does not support HELLO.
 BOOST_AUTO_TEST_CASE(the_password_stays_secret_in_an_error_about_hello) {
     const fake_server server(unknown_command);
     const strings expected{"HELLO with AUTH was refused: ERR unknown command `HELLO`"};
@@ -240,18 +240,18 @@ BOOST_AUTO_TEST_CASE(the_password_stays_secret_in_replies_that_repeat_it) {
         const fake_server no_resp = repeating("you said ", ", which is no command\r\n");
         check_says({at(":" + uri_secret, no_resp.port())},
                    {"it sent what is not RESP3: \"you said default|"});
-        // Cut off in the middle of it, by the library.
+        // The library truncates the text in the middle of the password.
         const fake_server far = repeating("what have you said? ", ", which is no command\r\n");
         check_says({at(":" + uri_secret, far.port())}, {"not RESP3: \"what have you said? def"});
     }
-    // And on its way: the rest of it has not come yet.
+    // The rest of the text has not arrived yet.
     const fake_server cut([](const fake_server::words& command) -> fake_reply {
         return command[0] == "HELLO" ? "you said " + command.at(4).substr(0, 6) : "";
     });
     check_says({at(":" + secret("Echoed"), cut.port())}, {"not RESP3: \"you said "});
 }
 
-/// As `cat` would.
+/// The server echoes each request.
 BOOST_AUTO_TEST_CASE(the_password_stays_secret_if_the_server_echoes_requests) {
     const fake_server server([](const fake_server::words& command) -> fake_reply {
         std::string reply = "*" + std::to_string(command.size()) + "\r\n";
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(an_unescaped_password_in_a_uri_stays_secret) {
         const std::string password = secret("One") + between + secret("Two");
         const std::string numeric = std::string("12") + between + secret("Two");
         for (const std::string& rest : {password, numeric}) {
-            // Some of them are no error: then it is not the URI that its author means, but one all the same.
+            // Some of these URIs are valid, although they do not mean what their author intends.
             for (const std::string& uri :
                  {"redis://:" + rest + "@127.0.0.1:1/x", "redis://ann:" + rest + "@127.0.0.1:1/x",
                   "rediss://ann:" + rest + "@127.0.0.1/0/1", "redis://" + rest + "@h/x",

@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-// Semaphores, on real servers. What all kinds of locks have in common is in own_kind_test.cpp, which has semaphores too.
+// Semaphores on real servers. The common properties of all lock kinds are tested in own_kind_test.cpp, which
+// includes semaphores.
 
 namespace {
 
@@ -24,26 +25,26 @@ using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
 
-/// What an operation has failed with; no error if it has not.
+/// Returns the error of an operation, or no error on success.
 template <typename Operation>
 asio::awaitable<error> failure_of(Operation operation) {
     const auto [result, held] = co_await std::move(operation)(asio::as_tuple(asio::use_awaitable));
     co_return result;
 }
 
-/// Some work.
+/// Simulates work.
 asio::awaitable<void> work_for(milliseconds time) {
     asio::steady_timer timer(co_await asio::this_coro::executor, time);
     co_await timer.async_wait(asio::deferred);
 }
 
-/// A busy machine may be silent for longer than the default timeout.
+/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
 config patient_config(config of) {
     of.instance_timeout = 10s;
     return of;
 }
 
-/// A permit of a holder that has died.
+/// Leaves the permit of a holder that has died.
 void die_with_permit(const redis_server& server, const std::string& limit, const std::string& digit,
                      milliseconds ttl) {
     server.command({"SET", "x", "permit:" + limit + "*1:" + std::string(40, digit[0]), "PX",
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(several_permits_are_one_lease) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 52: all the more while others take and give back one permit all the time.
+/// Fault 52: this holds even while others acquire and release one permit all the time.
 BOOST_AUTO_TEST_CASE(a_waiter_for_all_permits_is_not_starved, *label("fault-52")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_for_all_permits_is_not_starved, *label("fault-52")
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 52: they become free one by one.
+/// Fault 52: the permits become free one by one.
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_permits_is_woken_when_enough_are_free,
                      *label("fault-52")) {
     run_test([&]() -> asio::awaitable<void> {
@@ -178,7 +179,8 @@ BOOST_AUTO_TEST_CASE(a_release_adds_no_permit, *label("fault-49")) {
         lease first = co_await s.acquire();
         lease late = co_await s.acquire();
         BOOST_TEST((co_await first.release() == release_result::released));
-        BOOST_TEST((co_await first.release() == release_result::released));  // the same release
+        // Releases the same lease again.
+        BOOST_TEST((co_await first.release() == release_result::released));
         co_await late.wait_lost();
         static_cast<void>(co_await late.release());
         const semaphore lasting(locks, "x", 2);
@@ -213,7 +215,7 @@ BOOST_AUTO_TEST_CASE(the_permit_of_a_dead_holder_returns_after_its_ttl, *label("
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Fault 50: no cancelled acquire leaves a permit behind, at whatever moment it was cancelled.
+/// Fault 50: a cancelled acquire leaves no permit behind, at whichever point it was cancelled.
 BOOST_AUTO_TEST_CASE(a_cancelled_acquire_leaves_no_permit, *label("fault-50")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
@@ -290,7 +292,8 @@ BOOST_AUTO_TEST_CASE(two_kinds_on_one_name_exclude_each_other_and_say_so) {
         expect_wrong_kind(
             co_await failure_of([&](auto token) { return shared.acquire_shared(token); }),
             "a semaphore of 2 permits");
-        // A mutex asks who has the key after it has waited for a second. It tells that when it is cancelled.
+        // After waiting for a second, a mutex queries which kind of lock has the key. Its error after a
+        // cancellation reports the kind.
         lock_options options;
         options.retry.maximum = 50ms;
         std::string told;
@@ -383,7 +386,8 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(semaphore_test_of_five, shared_servers<5>)
 
-/// Fault 47: each instance has one holder less than it may have. A count at each would admit the third.
+/// Fault 47: each instance has one holder less than its limit. If each instance only counted holders, it
+/// would admit the third.
 BOOST_AUTO_TEST_CASE(majorities_that_overlap_admit_no_third_holder, *label("fault-47")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;

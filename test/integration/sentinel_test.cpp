@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A master that Sentinels watch. The Sentinels here say what they are told to, so that they can disagree; in
-// failover_test they are real.
+// A master that Sentinels monitor. These Sentinels are fake, so they can disagree. The Sentinels in
+// failover_test are real.
 
 #include "instance_rig.hpp"
 #include "integration/replication.hpp"
@@ -35,7 +35,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Sentinels that all name the same master at first.
+/// Sentinels that all report the same master at first.
 struct sentinels {
     explicit sentinels(std::uint16_t master, std::size_t count = 3,
                        std::chrono::milliseconds age = 1h)
@@ -73,7 +73,7 @@ std::string address_of(const redis_server& server) {
     return "redis://127.0.0.1:" + std::to_string(server.port());
 }
 
-/// Waits until the instance is ready on that server, and all Sentinels have answered.
+/// Waits until the instance is ready on this server and all Sentinels have replied.
 void run_until_ready_on(instance_rig& rig, const redis_server& server) {
     rig.run_until([&] {
         const instance::status status = rig.status();
@@ -83,7 +83,7 @@ void run_until_ready_on(instance_rig& rig, const redis_server& server) {
     });
 }
 
-/// Makes it a replica of an unreachable server and then a master again, as if it were promoted.
+/// Makes the server a replica of an unreachable one and then a master again, as if it had been promoted.
 void promote(const redis_server& server) {
     const reserved_port nobody;
     server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_database_of_the_uri_is_used) {
     BOOST_TEST(master.command({"GET", "k"}, 5).value() == "ann");
 }
 
-// A Sentinel that is cut off goes on naming the old master.
+// A Sentinel that is cut off still reports the old master.
 BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_ignored, *label("fault-64")) {
     const redis_server old_master;
     const redis_server new_master;
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_message_about_another_master_changes_nothing, *label("fau
     BOOST_TEST(master.has("k"));
 }
 
-// The old master goes on as a replica, on a connection that works.
+// The old master continues as a replica, on a working connection.
 BOOST_AUTO_TEST_CASE(a_demoted_master_is_abandoned_for_the_new_one, *label("fault-66")) {
     const redis_server new_master;
     const redis_server old_master;
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_is_abandoned_for_the_new_one, *label("faul
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-// The last locks that the old master granted have never reached the new one.
+// The last locks that the old master granted were never replicated to the new one.
 BOOST_AUTO_TEST_CASE(a_promoted_replica_is_quarantined, *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
@@ -281,10 +281,10 @@ BOOST_AUTO_TEST_CASE(without_quarantine_an_unreplicated_lock_is_granted_twice, *
     promote(new_master);
     three.name(new_master.port(), 0ms);
     run_until_ready_on(rig, new_master);
-    BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and ann's ttl is ten minutes
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");  // The ttl of ann is ten minutes.
 }
 
-// The Sentinels tell how long ago it was promoted, so a client that starts much later need not wait.
+// The Sentinels report how long ago it was promoted, so a client that starts much later need not wait.
 BOOST_AUTO_TEST_CASE(a_late_client_waits_only_for_the_rest_of_the_quarantine) {
     const redis_server master;
     promote(master);
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(the_reason_names_a_master_unknown_to_the_sentinels) {
 
 namespace {
 
-/// Replicas are given time enough on a busy machine, too.
+/// Returns settings with a timeout for replicas that is long enough on a busy machine.
 instance::redis::redis_settings patient_settings(core::milliseconds failover_quarantine) {
     auto settings = settings_with(failover_quarantine);
     settings.replicas_timeout = 5s;
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(too_few_replicas_are_a_failed_vote, *label("fault-75")) {
     BOOST_TEST(votes[0] == "failed: not replicated");
     BOOST_TEST(votes[2] == "denied: another");
     BOOST_TEST(*rig.vote_on(0).detail == "0 of 2 acknowledged it in time (replicas_acked)");
-    // The command was executed although it was not replicated. The lock has to undo it.
+    // The command was executed although it was not replicated. The lock must roll it back.
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(a_lost_connection_fails_grants_that_wait_for_replicas, *lab
     BOOST_TEST(to_text(rig.vote_on(tag)) == "failed: connection lost");
 }
 
-// A replica that acknowledged is not the one that is promoted.
+// The replica that acknowledged is not the promoted one.
 BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_in_a_failover, *label("fault-75")) {
     for (const bool quarantined : {true, false}) {
         redis_server master(at_once);
@@ -438,7 +438,7 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_in_a_failover, *label("fau
              std::initializer_list<const redis_server*>{&acknowledging, &cut_off}) {
             wait_until_streaming(master, *replica);
         }
-        // The replica gets no more data, and may not synchronize again.
+        // The replica gets no further data, and must not synchronize again.
         const reserved_port nobody;
         cut_off.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
 
@@ -462,7 +462,7 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_in_a_failover, *label("fau
     }
 }
 
-// As nanoseconds, the first of these is too long for a duration.
+// As nanoseconds, the first value exceeds the range of a duration.
 BOOST_AUTO_TEST_CASE(an_implausible_failover_time_is_ignored, *label("fault-105")) {
     const redis_server master;
     for (const std::chrono::milliseconds age :
@@ -474,7 +474,7 @@ BOOST_AUTO_TEST_CASE(an_implausible_failover_time_is_ignored, *label("fault-105"
     }
 }
 
-/// With the rights that docs/permissions.md lists, and no others.
+/// The user has exactly the rights that docs/permissions.md lists.
 BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_real_sentinel) {
     const redis_server master;
     const redis_server real({"--sentinel"});

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// Servers that are killed, forget their scripts, refuse commands, or are busy.
+// Servers that are killed, lose their scripts, refuse commands, or are busy.
 
 namespace {
 
@@ -30,7 +30,7 @@ std::string info(const redis_server& server) {
     return server.command({"INFO", "all"}).value();
 }
 
-/// Waits until the client is connected to the processes that run now.
+/// Waits until the client is connected to the current server processes.
 asio::awaitable<void> all_ready_again(const client& locks, servers& restarted) {
     for (std::size_t i = 0; i != restarted.size(); ++i) {
         const std::string now = info(restarted[i]);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_kill_9_with_aof_everysec, *label("fault-25
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         co_await async_wait_until([&] { return five.holding("x") == 5; });
-        for (auto& server : five) {  // a server does not lose what it has written to the file
+        for (auto& server : five) {  // Data that a server has written to the file survives.
             co_await async_wait_until(
                 [&] { return contains(info(server), "aof_buffer_length:0"); });
             server.kill();
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(flushed_scripts_are_resent_within_the_operation, five_se
             lease held = co_await mutex(locks, "x", renewed_often()).acquire();
             co_await async_wait_until([&] { return instances.holding("x") == 5; });
             forget();
-            co_await renewed_more(locks, 2);  // by the watchdog
+            co_await renewed_more(locks, 2);  // Renewed by the watchdog.
             forget();
             co_await held.extend(20s);
             BOOST_TEST(held.valid());
@@ -104,12 +104,12 @@ BOOST_FIXTURE_TEST_CASE(flushed_scripts_are_resent_within_the_operation, five_se
         }
         BOOST_TEST(locks.counters().renewals_failed == 0U);
         for (const auto& instance : locks.instances()) {
-            BOOST_TEST(instance.reason.empty());  // no connection was lost
+            BOOST_TEST(instance.reason.empty());  // No connection was lost.
         }
     }());
 }
 
-/// Also for the release of a destroyed lease, and for the undo of a failed attempt.
+/// This includes the release of a destroyed lease and the rollback of a failed attempt.
 BOOST_FIXTURE_TEST_CASE(flushed_scripts_are_resent_in_the_background, five_servers,
                         *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
@@ -151,14 +151,15 @@ BOOST_AUTO_TEST_CASE(scripts_are_resent_after_a_restart, *label("fault-26")) {
     }());
 }
 
-/// A busy machine may be silent for longer than the default timeout. Then an attempt fails for that reason.
+/// Returns a configuration with a long timeout. A busy machine may not answer within the default one, and an
+/// attempt then fails for that reason.
 config patient_config(const servers& instances) {
     config configuration = instances.config();
     configuration.instance_timeout = 10s;
     return configuration;
 }
 
-/// The servers refuse. An attempt fails with their words and counts nobody as a holder.
+/// Checks that an attempt fails with the message of the servers and is not counted as contended.
 asio::awaitable<void> check_refused(client& locks, std::string_view words) {
     const auto contended = locks.counters().contended;
     const auto [e, nothing] = co_await mutex(locks, "refused").try_acquire(asio::as_tuple);
@@ -176,7 +177,7 @@ void check_still_connected(const client& locks) {
     }
 }
 
-/// A minority that refuses changes nothing. When a majority refuses for a while, a lease that is held goes on afterwards.
+/// A minority that refuses has no effect. After a majority has refused for a while, a held lease continues.
 void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>& refuse,
                         const std::function<void(redis_server&)>& end, std::string_view words,
                         bool stays_connected = true) {
@@ -213,7 +214,7 @@ void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>
     }());
 }
 
-// The client leaves a server that has become a replica, until it is a master again.
+// The client abandons a server that has become a replica, until it is a master again.
 BOOST_AUTO_TEST_CASE(a_demoted_master_is_a_failed_vote, *label("fault-27")) {
     servers three(3);
     refuse_for_a_while(
@@ -266,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_server_out_of_memory_still_renews_and_releases, *label("f
     }());
 }
 
-/// Sends a long command to a server, in a thread beside the test. Gives up after some seconds.
+/// Sends a long-running command to a server, on a separate thread. Gives up after some seconds.
 std::jthread beside(const redis_server& server, std::vector<std::string> command) {
     return std::jthread([&server, words = std::move(command)] {
         try {
@@ -276,7 +277,7 @@ std::jthread beside(const redis_server& server, std::vector<std::string> command
     });
 }
 
-/// Attempts until it is refused with these words.
+/// Attempts until an attempt is refused with this message.
 asio::awaitable<void> refused_with(client& locks, std::string_view words) {
     for (const stopwatch since; since.elapsed() < default_timeout;) {
         const auto [e, nothing] = co_await mutex(locks, "other").try_acquire(asio::as_tuple);
@@ -293,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
         client locks(co_await asio::this_coro::executor, patient_config(one));
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
-        // The server loads its own data again, so slowly that it takes minutes.
+        // The server reloads its own data, so slowly that it takes minutes.
         one[0].command({"DEBUG", "POPULATE", "100000"});
         one[0].command({"CONFIG", "SET", "loading-process-events-interval-bytes", "1024"});
         one[0].command({"CONFIG", "SET", "key-load-delay", "2000"});
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
         co_await refused_with(locks, "LOADING");
         co_await check_refused(locks, "LOADING");
         check_still_connected(locks);
-        // A client that connects now is told the same.
+        // A client that connects now gets the same reply.
         client late(co_await asio::this_coro::executor, patient_config(one));
         co_await async_wait_until([&] { return !late.instances()[0].reason.empty(); });
         co_await check_refused(late, "LOADING");
@@ -315,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
     }());
 }
 
-/// The instances are down, and the error tells why.
+/// The instances are down, and the error reports the reason.
 BOOST_AUTO_TEST_CASE(a_missing_or_wrong_password_is_a_failed_vote, *label("fault-27")) {
     servers three(3);
     run_test([&]() -> asio::awaitable<void> {

@@ -27,7 +27,7 @@ using boost::unit_test::label;
 class some_clients {
 public:
     some_clients(const asio::any_io_executor& executor, config configuration, std::size_t count) {
-        // A busy machine may be silent for longer than the default timeout. Then a release fails.
+        // A busy machine may not answer within the default timeout, and then a release fails.
         configuration.instance_timeout = 1s;
         for (std::size_t i = 0; i != count; ++i) {
             clients_.push_back(std::make_unique<client>(executor, configuration));
@@ -40,14 +40,14 @@ private:
     std::vector<std::unique_ptr<client>> clients_;
 };
 
-/// What an operation has failed with; no error if it has not.
+/// Returns the error of an operation, or no error on success.
 template <typename Operation>
 asio::awaitable<error> failure_of(Operation operation) {
     const auto [result] = co_await std::move(operation)(asio::as_tuple(asio::use_awaitable));
     co_return result;
 }
 
-/// How long the key of the lock lives on the server where it lives longest.
+/// Returns the longest remaining ttl of the lock's key over all servers.
 milliseconds longest_life(servers& instances, const std::string& key) {
     milliseconds result{};
     for (const redis_server& server : instances) {
@@ -56,7 +56,7 @@ milliseconds longest_life(servers& instances, const std::string& key) {
     return result;
 }
 
-/// Whether a server is to tell a client when the one key that is used changes.
+/// Returns whether any server tracks a key. Only one key is in use.
 bool is_watched(servers& instances) {
     return std::any_of(instances.begin(), instances.end(), [](const redis_server& server) {
         return server.command({"INFO", "stats"}).value().find("tracking_total_keys:0") ==
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_excludes_readers_and_is_excluded_by_them) {
         lease second = co_await b.acquire_shared();
         BOOST_TEST(!(co_await other.try_acquire()).has_value());
         for (redis_server& server : instances) {
-            hold_by_hand(server, "x", 1min);  // without effect
+            hold_by_hand(server, "x", 1min);  // Has no effect.
         }
         co_await second.release();
         co_await first.release();
@@ -206,7 +206,8 @@ BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_no_keys) {
             co_await held.release();
             co_await settled(some[0]);
             co_await settled(some[1]);
-            co_await async_wait_until([&] { return instances.keys() == 0; });  // the mark, too
+            // Including the writer mark.
+            co_await async_wait_until([&] { return instances.keys() == 0; });
         }
     }());
 }
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_loss_and_a_close_end_all_shares_of_a_lease) {
     }());
 }
 
-/// The commands are tried before the key becomes a set of readers, which nobody could release.
+/// The client tries the commands before the key becomes a set of readers, which could not be released.
 BOOST_AUTO_TEST_CASE(a_second_reader_fails_without_a_needed_command) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
@@ -245,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_fails_without_a_needed_command) {
              {"zadd", "zrange", "zscore", "zrem", "zremrangebyscore", "pexpire", "rename"}) {
             BOOST_TEST_CONTEXT("without " << missing) {
                 lease held = co_await first.acquire_shared();
-                // Not only a quorum, or the second could be the first at the others.
+                // All servers, because on the others the second reader could otherwise be the first.
                 co_await async_wait_until(
                     [&] { return instances.holding("x") == instances.size(); });
                 for (const redis_server& one : instances) {
@@ -264,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_fails_without_a_needed_command) {
     }());
 }
 
-/// Fault 37: a reader's renewals keep it alive and nobody else.
+/// Fault 37: a reader's renewals extend only its own share.
 BOOST_AUTO_TEST_CASE(a_dead_reader_blocks_writers_until_its_own_ttl, *label("fault-37")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
@@ -276,14 +277,14 @@ BOOST_AUTO_TEST_CASE(a_dead_reader_blocks_writers_until_its_own_ttl, *label("fau
         const auto died = dead.valid_until();
         co_await renewed_more(some[0], 2);
         co_await living.release();
-        BOOST_TEST((longest_life(instances, "x") <= 1s));  // the dead one's, and no more
+        BOOST_TEST((longest_life(instances, "x") <= 1s));  // Only the dead reader's share is left.
         const lease writer = co_await writing.acquire();
         BOOST_TEST((steady_clock::now() >= died));
         BOOST_TEST((steady_clock::now() < died + soon));
     }());
 }
 
-/// Fault 37: nor does it help that the other goes on reading.
+/// Fault 37: the renewals of a living reader do not extend a dead one's share.
 BOOST_AUTO_TEST_CASE(a_dead_reader_expires_while_another_is_renewed, *label("fault-37")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
@@ -310,7 +311,7 @@ BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *lab
         lease first = co_await longer.acquire_shared();
         lease second = co_await shorter.acquire_shared();
         BOOST_TEST((longest_life(instances, "x") > 8s));
-        // The shorter one renews its own: for longer than its ttl.
+        // The shorter share is renewed for longer than its ttl.
         const stopwatch held;
         while (held.elapsed() < 1500ms) {
             co_await renewed_more(some[1], 1);
@@ -326,7 +327,7 @@ BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *lab
     }());
 }
 
-/// Fault 38: nor does one that asks for less time for a lease that it shares.
+/// Fault 38: a reader that requests a shorter ttl for a shared lease does not shorten it either.
 BOOST_AUTO_TEST_CASE(extending_a_share_shortens_no_other, *label("fault-38")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
@@ -354,7 +355,7 @@ BOOST_AUTO_TEST_CASE(a_release_removes_only_its_own_share, *label("fault-39")) {
         lease first = co_await a.acquire_shared();
         lease with_first = co_await a.acquire_shared();
         lease second = co_await b.acquire_shared();
-        for (int i = 0; i != 3; ++i) {  // once and again
+        for (int i = 0; i != 3; ++i) {  // A repeated release has no effect.
             BOOST_TEST((co_await first.release() == release_result::released));
         }
         BOOST_TEST(!first.valid());
@@ -369,7 +370,7 @@ BOOST_AUTO_TEST_CASE(a_release_removes_only_its_own_share, *label("fault-39")) {
     }());
 }
 
-/// Fault 39: an expired reader's late release.
+/// Fault 39: an expired reader is released late.
 BOOST_AUTO_TEST_CASE(a_late_release_of_an_expired_reader_affects_no_holder, *label("fault-39")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
@@ -382,7 +383,7 @@ BOOST_AUTO_TEST_CASE(a_late_release_of_an_expired_reader_affects_no_holder, *lab
         co_await reader.release();
         late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
         co_await late.wait_lost();
-        // So that a writer gets the lock on all servers.
+        // The writer must acquire the lock on all servers.
         co_await async_wait_until([&] { return instances.keys() == 0; });
         lease writer = co_await shared_mutex(some[2], "x").acquire();
         BOOST_TEST((co_await late.release() != release_result::released));
@@ -409,14 +410,14 @@ BOOST_AUTO_TEST_CASE(no_writer_acquires_during_a_downgrade, *label("fault-40")) 
                     co_await mine.release();
                 }(b, written));
             const auto beside = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
-                lease mine = co_await lock.acquire_shared();  // of the same client
+                lease mine = co_await lock.acquire_shared();  // A reader of the same client.
                 co_await mine.release();
             }(a));
             co_await async_wait_until([&] { return some[1].counters().acquiring == 1; });
             co_await a.downgrade(held);
             BOOST_TEST(held.valid());
             BOOST_TEST(!written);
-            co_await a.downgrade(held);  // once more is the same
+            co_await a.downgrade(held);  // A second downgrade has no effect.
             co_await async_wait_until([&] { return beside->done; });
             BOOST_TEST(!(co_await c.try_acquire()).has_value());
             BOOST_TEST(!written);
@@ -491,7 +492,7 @@ BOOST_AUTO_TEST_CASE(a_lease_reports_whether_its_holder_is_a_reader) {
     }());
 }
 
-/// Fault 40: on fewer instances than a quorum it is lost, and says so.
+/// Fault 40: a downgrade on fewer instances than a quorum is lost and returns an error.
 BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_fails, *label("fault-40")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
@@ -520,7 +521,7 @@ BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_fails, *label("fault-40")) {
         instances[1].pause();
         said = co_await downgrade(held);
         BOOST_TEST((said == errc::no_quorum), said.message());
-        BOOST_TEST(held.valid());  // for as long as it was
+        BOOST_TEST(held.valid());  // Until the end of its validity.
         BOOST_TEST(held.is_shared());
         instances[0].resume();
         instances[1].resume();
@@ -531,7 +532,7 @@ BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_fails, *label("fault-40")) {
     BOOST_TEST(instances.holding("x") == 0U);
 }
 
-/// Fault 41: a reader reads again behind a waiting writer.
+/// Fault 41: a reader acquires again while a writer waits.
 BOOST_AUTO_TEST_CASE(share_does_not_wait_for_a_waiting_writer, *label("fault-41")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
@@ -577,7 +578,7 @@ BOOST_AUTO_TEST_CASE(share_does_not_wait_for_a_waiting_writer, *label("fault-41"
     }());
 }
 
-/// Reads for a while, again and again.
+/// Reads in a loop, for a while each time.
 asio::awaitable<void> read_on(shared_mutex lock, const bool& stop, std::size_t& times) {
     const auto executor = co_await asio::this_coro::executor;
     while (!stop) {
@@ -600,13 +601,15 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_do_not_starve_a_writer, *label("fault-4
             readers.push_back(co_await start(read_on(shared_mutex(some[i % 3], "x"), stop, times)));
         }
         co_await async_wait_until([&] { return times > 24; });
-        for (const std::size_t writing : {3U, 0U}) {  // by itself, and where others read
+        // First on an unused client, then on a client that also reads.
+        for (const std::size_t writing : {3U, 0U}) {
             const stopwatch waited;
             for (int i = 0; i != 10; ++i) {
                 lease held = co_await shared_mutex(some[writing], "x").acquire();
                 const std::size_t before = times;
                 co_await held.release();
-                co_await async_wait_until([&] { return times > before; });  // readers, too, go on
+                // Readers must progress too.
+                co_await async_wait_until([&] { return times > before; });
             }
             BOOST_TEST((waited.elapsed() < 10s));
         }
@@ -618,7 +621,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_do_not_starve_a_writer, *label("fault-4
     }());
 }
 
-/// Fault 42: a writer that has given up is in nobody's way for long.
+/// Fault 42: the writer mark of a writer that has given up expires soon.
 BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_keeps_readers_out_for_a_short_time, *label("fault-42")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
@@ -632,7 +635,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_keeps_readers_out_for_a_short_time, *
     }());
 }
 
-/// Fault 43: each of them holds the lock until all of them do.
+/// Fault 43: each reader holds the lock until all of them do.
 BOOST_AUTO_TEST_CASE(after_a_writer_all_waiting_readers_enter_together, *label("fault-43")) {
     run_test([&]() -> asio::awaitable<void> {
         constexpr std::size_t many = 12;
@@ -667,9 +670,10 @@ BOOST_AUTO_TEST_CASE(after_a_writer_all_waiting_readers_enter_together, *label("
     }());
 }
 
-/// Fault 43: a writer that waits for readers is woken. It also tries by itself, two times a second, so that its mark stays,
-/// and no server tells it of a key any more to which it has written that. So the reader lets go once a server watches the
-/// key again after such an attempt: all that is over long before the next. (On a busy machine not each time.)
+/// Fault 43: a release wakes a writer that waits for readers. The writer also attempts twice a second, to
+/// refresh its writer mark. A server does not notify a client of changes after that client's own write. The
+/// test therefore releases the reader once a server tracks the key again after an attempt. On a busy machine,
+/// not every wake-up comes long before the next attempt.
 BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43")) {
     run_test([&]() -> asio::awaitable<void> {
         constexpr milliseconds between_attempts = kinds::writer_mark_ttl / 2;
@@ -770,7 +774,7 @@ BOOST_AUTO_TEST_CASE(invalid_arguments_and_mismatched_leases_are_rejected) {
             co_await failure_of([&](auto token) { return with_fences.downgrade(plain, token); });
         BOOST_TEST((without == errc::wrong_lease));
         BOOST_TEST(without.details() == "'y': only one of the lease and the lock has fencing");
-        // A key of another type is not ours.
+        // A key of another type is a foreign key.
         instances[0].command({"RPUSH", "list", "1"});
         instances[1].command({"RPUSH", "list", "1"});
         const shared_mutex on_list(some[0], "list");

@@ -1,7 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The destructor of a static object makes a client and uses a lock, when `main` has returned: the thread's and the
-// library's own objects are gone by then, or never go. AddressSanitizer sees it if one was used that is gone.
+// The destructor of a static object creates a client and uses a lock after `main` has returned. By then, the
+// objects of the thread and the library have been destroyed, or they are never destroyed. AddressSanitizer
+// detects the use of a destroyed one.
 
 #include <colock/colock.hpp>
 
@@ -17,12 +18,12 @@ namespace {
 
 using namespace colock;
 
-/// Whether a lock of each kind can be had and let go of.
+/// Returns whether a lock of each kind can be acquired and released.
 bool lock_once() {
     boost::asio::io_context context;
     client locks(context, config::from_uris({"memory://a", "memory://b", "memory://c"}));
     lock_options options;
-    options.ttl = std::chrono::seconds(9);  // not what a lock has by itself
+    options.ttl = std::chrono::seconds(9);  // Differs from the default.
     mutex lock(locks, "x", options);
     const shared_mutex shared(locks, "y", options);
     int granted = 0;
@@ -53,7 +54,7 @@ struct late_user {
         }
     }
 };
-const late_user destroyed_late;  // constructed before all that the library makes when it is used
+const late_user destroyed_late;  // Constructed before the library's own objects.
 
 }  // namespace
 

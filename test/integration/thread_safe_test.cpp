@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-// A client with `thread_safe`, used from many threads. (For the thread sanitizer.)
+// Uses a client with `thread_safe` from many threads, for the thread sanitizer.
 
 namespace {
 
@@ -32,11 +32,11 @@ using namespace colock::test;
 
 constexpr std::size_t thread_count = 4;
 
-/// A future without exceptions. The thread sanitizer does not see how the standard library counts the
-/// references to an exception, so it takes the end of one that two threads have read for a race.
+/// A future without exceptions. The thread sanitizer does not see the reference counting of exceptions in the
+/// standard library. It would report a race when an exception that two threads have read is destroyed.
 constexpr auto as_future = asio::as_tuple(asio::use_future);
 
-/// A context that four threads run, and a client on it.
+/// A context that four threads run, with a client.
 class pool {
 public:
     explicit pool(config configuration) {
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] asio::any_io_executor strand() { return asio::make_strand(context_); }
     [[nodiscard]] asio::io_context& context() { return context_; }
 
-    /// Blocks until nothing is held, and nothing goes on.
+    /// Blocks until no lease is held and no operation is pending.
     void wait_settled() {
         wait_until([&] {
             const counters now = locks_->counters();
@@ -72,7 +72,7 @@ private:
     std::vector<std::jthread> threads_;
 };
 
-/// Calls `work(i)` in several threads at once, `times` each.
+/// Calls `work(i)` in several threads in parallel, `times` times in each.
 template <typename Work>
 void in_threads(std::size_t times, Work work) {
     std::vector<std::jthread> threads;
@@ -85,7 +85,7 @@ void in_threads(std::size_t times, Work work) {
     }
 }
 
-/// A lock of a user, without `body_executor`.
+/// A user-defined lock without `body_executor`.
 struct own_lock {
     mutex inner;
 
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(any_thread_may_start_every_operation) {
         const bool told = std::get<0>(loss.get()) == errc::not_held;
         if (!refused || !refused_for || !valid || !ready || !told || held.loss() ||
             result != release_result::released) {
-            throw std::logic_error("something went wrong");  // ends the test program
+            throw std::logic_error("something went wrong");  // Ends the test program.
         }
     });
     p.wait_settled();
@@ -138,11 +138,11 @@ BOOST_AUTO_TEST_CASE(any_thread_may_use_a_shared_mutex) {
         right = right && held.release(asio::use_future).get() == release_result::released;
         right = right && !held.valid() && another.valid() && !another.loss();
         if (!right) {
-            throw std::logic_error("something went wrong");  // ends the test program
+            throw std::logic_error("something went wrong");  // Ends the test program.
         }
     });
     p.wait_settled();
-    wait_until([&] { return instances.keys() == 0; });  // marks of writers, too
+    wait_until([&] { return instances.keys() == 0; });  // Including the writer marks.
 }
 
 asio::awaitable<void> visit(client& locks, std::atomic<int>& inside, std::atomic<int>& violations,
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(any_thread_may_destroy_a_lease) {
     pool p(instances.config());
     in_threads(50, [&](std::size_t i) {
         lock_options often = with_ttl(1min);
-        often.renew = 1ms;  // so that the watchdog is at it
+        often.renew = 1ms;  // Keeps the watchdog busy.
         lease held =
             mutex(p.locks(), "x" + std::to_string(i), often).acquire(asio::use_future).get();
         if (i % 2 == 0) {
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(any_thread_may_destroy_a_lease) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// An acquire that one thread starts and another one cancels.
+/// An acquire that one thread starts and another cancels.
 struct cancellable {
     asio::cancellation_signal signal;
     std::promise<error> ended;
@@ -238,14 +238,14 @@ BOOST_AUTO_TEST_CASE(with_lock_excludes_bodies_in_other_threads) {
         if (extends) {
             try {
                 co_await held.extend(20s);
-            } catch (const boost::system::system_error& e) {  // cancelled
+            } catch (const boost::system::system_error& e) {  // The body was cancelled.
                 --inside;
                 throw;
             }
         }
         --inside;
     };
-    // Each one catches its own exception, on its own strand: see as_future.
+    // Each coroutine catches its own exception on its own strand. See as_future.
     std::vector<std::future<boost::system::error_code>> all;
     for (std::size_t i = 0; i != 60; ++i) {
         all.push_back(asio::co_spawn(
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(with_lock_excludes_bodies_in_other_threads) {
             [](client& locks, auto enter,
                std::size_t k) -> asio::awaitable<boost::system::error_code> {
                 const mutex lock(locks, "room");
-                const own_lock own{lock};  // g++ 12 destroys an unnamed aggregate twice
+                const own_lock own{lock};  // GCC 12 destroys an unnamed aggregate twice.
                 auto body = [=](lease& held) { return enter(held, k % 5 == 0); };
                 try {
                     if (k % 2 == 0) {
@@ -307,7 +307,8 @@ BOOST_AUTO_TEST_CASE(a_loss_cancels_the_body_on_its_own_executor) {
     }
 }
 
-/// Otherwise a lease that is dropped in that moment takes itself for released, and its keys stay until their ttl.
+/// Otherwise a lease that is dropped at that moment would consider itself released, and its keys would remain
+/// until their ttl.
 BOOST_AUTO_TEST_CASE(a_lost_lease_never_looks_released) {
     pool p(instances.config());
     lock_options short_hold = with_ttl(1min);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// TLS: what works, and what a user is told when it does not.
+// TLS: configurations that work, and the errors of other configurations.
 
 #include "instance/redis/tls.hpp"
 #include "instance_rig.hpp"
@@ -44,7 +44,8 @@
 #include <utility>
 #include <vector>
 
-/// Replaces the system's function. Names with a final dot mean this machine: few systems resolve `localhost.`.
+/// Replaces the system's function. It resolves names with a final dot to this machine, because few systems
+/// resolve `localhost.`.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                            addrinfo** result) {
     using function = int(const char*, const char*, const addrinfo*, addrinfo**);
@@ -81,7 +82,8 @@ public:
         make_certificate("server", "subjectAltName=IP:127.0.0.1,DNS:localhost");
         make_certificate("elsewhere", "subjectAltName=DNS:elsewhere.example");
         make_certificate("client", "extendedKeyUsage=clientAuth");
-        make_certificate("expired", "subjectAltName=IP:127.0.0.1", 0);  // as it is made
+        // Expires as soon as it is made.
+        make_certificate("expired", "subjectAltName=IP:127.0.0.1", 0);
         make_authority("self_signed", "-addext subjectAltName=IP:127.0.0.1");
         run("openssl pkey -in client.key -aes128 -passout pass:x -out locked.key");
     }
@@ -122,7 +124,7 @@ const certificates& all_certificates() {
     return made;
 }
 
-/// A server that speaks TLS on a second port.
+/// A server with TLS on a second port.
 class tls_server {
 public:
     explicit tls_server(const std::string& certificate, const std::string& clients = "no") {
@@ -130,7 +132,7 @@ public:
         server_.command({"CONFIG", "SET", "tls-cert-file", files.path(certificate + ".pem"),
                          "tls-key-file", files.path(certificate + ".key"), "tls-ca-cert-file",
                          files.path("ca.pem"), "tls-auth-clients", clients});
-        // A port below the range of the kernel, as for the plain one. Not every port is free.
+        // Chooses a port below the kernel's ephemeral range, as for the plain port. A port may be in use.
         for (port_ = 14000;; ++port_) {
             try {
                 server_.command({"CONFIG", "SET", "tls-port", std::to_string(port_)});
@@ -194,7 +196,7 @@ BOOST_AUTO_TEST_CASE(certificates_are_verified_unless_disabled) {
         "the certificate of 127.0.0.1 is not signed by a trusted authority";
     check_does_not(server.uri(file("ca_file", "other_ca.pem")),
                    {untrusted + " of ca_file " + all_certificates().path("other_ca.pem")});
-    // Not known to this machine.
+    // The authority is unknown to this machine.
     check_does_not(server.uri(), {untrusted + ": name the authority's certificate in ca_file"});
 }
 
@@ -225,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_must_match_the_host_or_tls_host) {
                    {"the certificate of the server is not for nowhere.example"});
 }
 
-// Sentinels name an address, which is not in the certificate.
+// Sentinels report an IP address, which the certificate does not contain.
 BOOST_AUTO_TEST_CASE(tls_host_verifies_a_master_that_is_named_by_address, *label("fault-68")) {
     tls_server server("elsewhere");
     fake_sentinel sentinel;
@@ -242,7 +244,7 @@ BOOST_AUTO_TEST_CASE(tls_host_verifies_a_master_that_is_named_by_address, *label
     });
 }
 
-// A Sentinel that does not speak TLS is told apart from one that does not answer.
+// The errors for a Sentinel without TLS and for a silent one differ.
 BOOST_AUTO_TEST_CASE(a_sentinel_without_tls_is_reported, *label("fault-68")) {
     const fake_sentinel sentinel;
     auto settings = quick_settings();
@@ -255,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_sentinel_without_tls_is_reported, *label("fault-68")) {
 
 namespace {
 
-/// The host that a client asks for when it connects over TLS.
+/// Returns the host name that the client sends in a TLS handshake.
 std::string host_asked_for(const std::string& host) {
     asio::io_context context;
     asio::ssl::context tls(asio::ssl::context::tls_server);
@@ -280,7 +282,7 @@ std::string host_asked_for(const std::string& host) {
                 ::SSL_get_servername(stream.native_handle(), TLSEXT_NAMETYPE_host_name);
             result = failure ? failure.message() : name == nullptr ? "none" : name;
         }
-        done = true;  // the meter sees no socket of this server
+        done = true;  // By then the server has no socket that the meter could count.
     });
     {
         instance_rig rig("rediss://" + host + ":" + std::to_string(port.number()) + "?verify=none");
@@ -289,7 +291,7 @@ std::string host_asked_for(const std::string& host) {
         rig.run_until([&] { return done || steady_clock::now() > end; }, BOOST_CURRENT_LOCATION,
                       20s);
     }
-    ::shutdown(acceptor.native_handle(), SHUT_RDWR);  // if nobody has come
+    ::shutdown(acceptor.native_handle(), SHUT_RDWR);  // Ends the accept if no client has connected.
     return done ? result : "nobody has come";
 }
 
@@ -327,8 +329,8 @@ BOOST_AUTO_TEST_CASE(a_sentinel_may_name_a_host_with_a_trailing_dot, *label("fau
 
 namespace {
 
-/// A handshake inside this process with the server of `server.pem`, at an address that a URI or a cluster names.
-/// Gives the host that the client asked for, or why there was no handshake.
+/// Performs a handshake inside this process with the certificate `server.pem`. The address is as in a URI or
+/// a cluster map. Returns the host name that the client sends, or the reason for the failure.
 std::string handshake_with(const std::string& host) {
     using colock::instance::redis::address;
     asio::ssl::context accepting(asio::ssl::context::tls_server);
@@ -381,7 +383,7 @@ BOOST_AUTO_TEST_CASE(each_form_of_a_host_is_checked_against_the_certificate) {
         const std::string shown = other == "localhost.." ? "localhost." : other;
         BOOST_TEST(handshake_with(other).starts_with(not_for + shown + ":"), handshake_with(other));
     }
-    // A zone says where to send, and is in no certificate either.
+    // A zone is only for routing, and no certificate contains one.
     BOOST_TEST(handshake_with("fe80::1%lo").starts_with(not_for + "fe80::1:"),
                handshake_with("fe80::1%lo"));
     // OpenSSL checks nothing for an empty name.
@@ -394,7 +396,7 @@ BOOST_AUTO_TEST_CASE(a_server_may_require_a_client_certificate) {
     const std::string ca = file("ca_file", "ca.pem");
     check_works(server, server.uri(ca + "&" + file("cert_file", "client.pem") + "&" +
                                    file("key_file", "client.key")));
-    // With TLS 1.3 the refusal comes after the handshake, as an alert or as the end.
+    // With TLS 1.3 the refusal comes after the handshake, as an alert or as the end of the connection.
     check_does_not(server.uri(ca), {"the server wants a certificate of its client: name one in "
                                     "cert_file and key_file"});
 }
@@ -427,7 +429,7 @@ BOOST_AUTO_TEST_CASE(a_tls_connection_is_reestablished_after_client_kill) {
 
 namespace {
 
-/// A copy of these files, one after the other, that a test may change.
+/// A copy of these files, concatenated, that a test may change.
 class changing_file {
 public:
     explicit changing_file(const strings& names) { write(names); }
@@ -475,7 +477,7 @@ BOOST_AUTO_TEST_CASE(files_are_parsed_again_if_they_have_changed, *label("fault-
     BOOST_CHECK_THROW(contexts.of(to), colock::instance::redis::address_error);
     ca.write({"other_ca.pem"});
     BOOST_TEST(contexts.of(to) != second);
-    address usual;  // the authorities that this machine trusts
+    address usual;  // The authorities that this machine trusts.
     usual.tls = true;
     BOOST_TEST(contexts.of(usual) == contexts.of(usual));
 }
@@ -495,7 +497,7 @@ BOOST_AUTO_TEST_CASE(a_replaced_file_is_used_by_the_next_connection, *label("fau
     rig.run_until([&] { return contains(rig.status().reason, "not signed by a trusted"); });
 }
 
-/// Each attempt to connect parsed the file, and failed then.
+/// A defect made each attempt to connect parse the file before it failed.
 BOOST_AUTO_TEST_CASE(no_file_is_read_before_the_server_accepts, *label("fault-102")) {
     const reserved_port nobody;
     const changing_file ca({"ca.pem"});
@@ -508,7 +510,7 @@ BOOST_AUTO_TEST_CASE(no_file_is_read_before_the_server_accepts, *label("fault-10
     BOOST_TEST(rig.run_until_down() == "Connection refused");
 }
 
-/// They left no time to the others of the event loop.
+/// A defect made the failing servers block the event loop.
 BOOST_AUTO_TEST_CASE(failing_servers_do_not_delay_the_others, *label("fault-102")) {
     const changing_file large(strings(300, "ca.pem"));
     const reserved_port nobody;
@@ -543,7 +545,7 @@ BOOST_AUTO_TEST_CASE(failing_servers_do_not_delay_the_others, *label("fault-102"
 
 namespace {
 
-/// The error of a client with this configuration.
+/// Returns the error of a client with this configuration.
 std::string error_of(const std::string& uri) {
     asio::io_context context;
     try {
@@ -577,7 +579,7 @@ BOOST_AUTO_TEST_CASE(unusable_files_are_configuration_errors) {
          "key_file " + path("client.pem") + " cannot be used"},
         {client + "&" + file("key_file", "server.key"),
          "key_file " + path("server.key") + " is not the key of the certificate in cert_file"},
-        {client + "&" + file("key_file", "locked.key"),  // nobody to ask
+        {client + "&" + file("key_file", "locked.key"),  // There is no passphrase.
          "key_file " + path("locked.key") + " cannot be used"},
     };
     for (const auto& [parameters, reason] : bad) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Operations with every completion token of Asio that gives something to wait for, and in groups.
+// Operations with every completion token of Asio that returns an awaitable or a future, alone and in groups.
 
 #include "integration/token_matrix.hpp"
 

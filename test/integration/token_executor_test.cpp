@@ -9,7 +9,7 @@
 #include <boost/asio/system_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#if __has_include(<boost/asio/inline_executor.hpp>)  // not in the oldest Boost
+#if __has_include(<boost/asio/inline_executor.hpp>)  // Missing in the oldest supported Boost.
 #include <boost/asio/inline_executor.hpp>
 #define COLOCK_HAS_INLINE_EXECUTOR
 #endif
@@ -23,7 +23,7 @@ namespace {
 
 using boost::unit_test::label;
 
-/// `executor` may have threads: the client has to be thread-safe then, for results are dropped there.
+/// If `executor` has threads, the client must be thread-safe, because results are destroyed on those threads.
 template <typename Operation, typename Executor>
 void with_handler_on(const Executor& executor) {
     std::atomic<int> calls{0};
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_an_inline_executor_is_called_once, Op
     with_handler_on<Operation>(asio::inline_executor());
 }
 
-/// It runs what it is given in place. But no handler runs inside the function that starts an operation.
+/// The executor runs functions in place. Nevertheless, no handler runs inside the initiating function.
 BOOST_AUTO_TEST_CASE(an_inline_handler_never_runs_inside_the_initiation) {
     scene s({});
     const lease held = [&] {

@@ -3,7 +3,7 @@
 #ifndef COLOCK_TEST_INTEGRATION_TOKEN_MATRIX_HPP
 #define COLOCK_TEST_INTEGRATION_TOKEN_MATRIX_HPP
 
-// Every operation, each of which a test starts with some completion token, in memory.
+// All operations, each of which can be started with any completion token, on memory instances.
 
 #include "support/deadline.hpp"
 
@@ -28,17 +28,18 @@ namespace colock::test::matrix {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// What an operation needs to be started.
+/// The objects that an operation needs.
 class scene {
 public:
     struct needs {
-        bool lease = false;    ///< of the mutex
-        bool readers = false;  ///< a reader's, of the shared mutex
-        bool writers = false;  ///< likewise
+        bool lease = false;    ///< Of the mutex.
+        bool readers = false;  ///< A reader's, of the shared mutex.
+        bool writers = false;  ///< A writer's, of the shared mutex.
         std::chrono::milliseconds max_hold{0};
     };
 
-    /// The client works on `executor`, whose context runs elsewhere, or on our own, which `run_until` runs.
+    /// The client runs on `executor`, whose context runs elsewhere. By default it runs on the scene's own
+    /// context, which `run_until` runs.
     explicit scene(needs what, std::optional<asio::any_io_executor> executor = std::nullopt,
                    bool thread_safe = false)
         : locks(executor.value_or(context.get_executor()), settings(thread_safe)),
@@ -69,7 +70,7 @@ public:
     scene(const scene&) = delete;
     scene& operator=(const scene&) = delete;
 
-    /// As `detach` gives it, of a lease that is held on.
+    /// Returns the text that `detach` would return. The lease stays held.
     [[nodiscard]] std::string text_of_held() const {
         return "colock-lease/1 exclusive " + std::string(held.token()) +
                " 0 - token_matrix:" + std::string(held.resource());
@@ -105,8 +106,8 @@ private:
     }
 };
 
-// An operation: what it needs, its signature, `start` with a token, and `check` of its results. Some ask for a lease, and some
-// complete when they have no more.
+// An operation: the objects it needs, its signature, `start` with a token, and `check` of its results. Some
+// results are a lease, and some operations complete only when there is no lease.
 
 template <typename... Results>
 struct with_error {
@@ -202,7 +203,7 @@ struct reads_for : checks_number {
 #undef COLOCK_TOKEN
 #undef COLOCK_START
 
-/// Those that have a `colock::error`.
+/// The operations whose first result is a `colock::error`.
 using operations =
     std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
                adopts, closes, reads, tries_to_read, shares, downgrades>;
@@ -210,10 +211,11 @@ using all_operations =
     std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
                adopts, closes, reads, tries_to_read, shares, downgrades, locks_for, reads_for>;
 
-/// One of each signature, for what costs much to compile: a token sees an operation by its signature alone.
+/// One operation of each signature, for tests that are slow to compile. A token depends on the signature
+/// only.
 using one_of_each_signature = std::tuple<acquires, tries, extends, releases, locks_for>;
 
-/// A handler that takes what an operation gives, checks it, and drops it where it runs.
+/// Returns a handler that checks the results of an operation and destroys them where it runs.
 template <typename Operation>
 auto receiver(std::atomic<int>& calls) {
     return [&calls](const auto& failure, auto... results) {
@@ -224,7 +226,7 @@ auto receiver(std::atomic<int>& calls) {
     };
 }
 
-/// Has `start(scene, receiver)` start an operation, and waits until it has completed.
+/// Calls `start(scene, receiver)`, which starts an operation, and waits until it has completed exactly once.
 template <typename Operation, typename Start>
 void expect_one_call(Start start) {
     std::atomic<int> calls{0};

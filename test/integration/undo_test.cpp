@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <string>
 
-// An acquire that fails may have been granted by some servers, whether it has heard of it or not. These grants are undone.
+// Some servers may have granted a failed acquire, even if the client did not get their replies. The client
+// rolls back these grants.
 
 namespace {
 
@@ -17,7 +18,7 @@ using namespace colock::test;
 using boost::unit_test::label;
 using way = tcp_proxy::way;
 
-/// Much longer than any test: a key that is gone was deleted.
+/// Much longer than any test. A key that has disappeared was therefore deleted.
 constexpr milliseconds endless = 10min;
 
 std::size_t cuts(proxies& network) {
@@ -30,8 +31,8 @@ std::size_t cuts(proxies& network) {
 
 BOOST_FIXTURE_TEST_SUITE(undo_test, shared_servers_far_away<5>)
 
-/// Two of five servers grant. Of the other three, one does not get the request, and two have granted, but their answers do
-/// not arrive. The grants are undone while these three are still silent.
+/// Two of five servers grant. Of the other three, one does not get the request. The replies of the other two,
+/// which also granted, do not arrive. The client rolls back the grants while these three are still silent.
 template <typename Attempt>
 void time_out_in_mid_acquire(servers& instances, proxies& network, const config& configuration,
                              Attempt attempt) {
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(partial_grants_of_several_attempts_are_rolled_back, *label(
         });
 }
 
-/// The keys of the failed attempt block the next one until they are undone.
+/// The keys of the failed attempt block the next one until they are rolled back.
 BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_only_until_the_rollback,
                      *label("fault-08")) {
     for (const std::size_t cut : {3U, 5U}) {
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_only_until_the_rollback,
     }
 }
 
-/// Within one acquire. The connections that carry the undo are cut as well.
+/// This happens within one acquire. The connections that carry the rollback are cut too.
 BOOST_AUTO_TEST_CASE(an_acquire_survives_cuts_after_set_and_during_the_rollback,
                      *label("fault-08")) {
     run_test([&]() -> asio::awaitable<void> {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Values with versions behind Sentinels, on replicas and in a cluster.
+// Versioned values behind Sentinels, on replicas and in a cluster.
 
 #include "integration/locks.hpp"
 #include "integration/replication.hpp"
@@ -36,7 +36,7 @@ config config_of(const std::string& uri) {
     return config::from_uris({uri});
 }
 
-/// Writes so often in a row, from that version. Returns the last one.
+/// Writes `times` times, starting from this version. Returns the last version.
 asio::awaitable<std::uint64_t> write_often(const versioned& what, std::uint64_t version,
                                            int times) {
     for (int i = 0; i != times; ++i) {
@@ -53,7 +53,7 @@ std::optional<std::string> add_one(const versioned_state& now) {
 
 BOOST_AUTO_TEST_SUITE(versioned_deployments_test)
 
-/// Fault 62: the new master lacks the last writes, and comes into office within the same second.
+/// Fault 62: the new master lacks the last writes and is promoted within the same second.
 BOOST_AUTO_TEST_CASE(versions_go_on_after_a_promotion, *label("fault-62")) {
     run_test([]() -> asio::awaitable<void> {
         redis_server former{at_once};
@@ -72,13 +72,13 @@ BOOST_AUTO_TEST_CASE(versions_go_on_after_a_promotion, *label("fault-62")) {
         std::uint64_t last = co_await write_often(x, 0, 3);
         former.command({"WAIT", "1", "5000"});
         const std::uint64_t replicated = last;
-        replica.command({"REPLICAOF", "NO", "ONE"});  // it hears of nothing any more
+        replica.command({"REPLICAOF", "NO", "ONE"});  // Receives no further writes.
         last = co_await write_often(x, last, 100);
         former.kill();
         for (fake_sentinel& one : sentinels) {
             one.switch_to(replica.port());
         }
-        // There is no quarantine, since nobody holds anything.
+        // There is no quarantine, because a versioned value has no holder.
         const versioned_state found = co_await x.read();
         BOOST_TEST(found.version == replicated);
         BOOST_TEST(!(co_await x.compare_exchange(last, "stale")).applied);
@@ -89,14 +89,14 @@ BOOST_AUTO_TEST_CASE(versions_go_on_after_a_promotion, *label("fault-62")) {
     }());
 }
 
-/// Fault 63: a value that is only on the master may vanish with it, and so its write is not said to be applied.
+/// Fault 63: a value that is only on the master may be lost with it, so its write is not reported as applied.
 BOOST_AUTO_TEST_CASE(a_write_on_too_few_replicas_is_unknown, *label("fault-63")) {
     run_test([]() -> asio::awaitable<void> {
         redis_server master{at_once};
         redis_server replica{replica_of(master)};
         wait_until_streaming(master, replica);
         config configuration = config_of(master.uri() + "?replicas_acked=1");
-        configuration.instance_timeout = 300ms;  // a third of it is for the replicas
+        configuration.instance_timeout = 300ms;  // The replicas have a third of this time.
         client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         const versioned x(locks, "x", persistent());
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_write_on_too_few_replicas_is_unknown, *label("fault-63"))
     }());
 }
 
-/// Whatever the slot of the name does, each update counts once.
+/// Each update counts once, at whichever point the slot moves.
 BOOST_AUTO_TEST_CASE(updates_go_on_while_the_slot_moves) {
     redis_cluster cluster(2);
     run_test(
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(updates_go_on_while_the_slot_moves) {
         2min);
 }
 
-/// Names of any slot, and names with braces that make no hash tag: a record needs no other key.
+/// Names of any slot, and names with braces that are not a hash tag. A record needs no second key.
 BOOST_AUTO_TEST_CASE(any_name_is_possible_in_a_cluster) {
     redis_cluster cluster(2);
     run_test([&]() -> asio::awaitable<void> {

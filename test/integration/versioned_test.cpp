@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Values with versions, on one real server: what a write reports, whatever happens to its request and its reply.
+// Versioned values on one real server: the result of a write when its request or its reply is lost or late.
 
 #include "integration/locks.hpp"
 #include "kinds/scripts.hpp"
@@ -30,10 +30,10 @@ using boost::unit_test::label;
 
 using verdict = std::optional<write_outcome>;
 
-/// The bytes by which a proxy knows a write.
+/// The bytes by which a proxy recognizes a write.
 const std::string a_write(kinds::scripts::write.digest);
 
-/// Tries for so long, and soon again.
+/// Returns options that retry for this time, at short intervals.
 versioned_options trying_for(milliseconds time) {
     versioned_options options;
     options.unavailable_timeout = time;
@@ -43,7 +43,7 @@ versioned_options trying_for(milliseconds time) {
 
 const versioned_options persistent = trying_for(1min);
 
-/// A write that goes on beside the test.
+/// A write that runs in parallel with the test.
 struct pending_write {
     void start(const versioned& what, std::uint64_t version, std::string value) {
         what.compare_exchange(
@@ -67,7 +67,7 @@ asio::awaitable<error> failure_of(Operation operation) {
     co_return failed;
 }
 
-/// What `update` throws.
+/// Returns the exception that `update` throws.
 template <typename Function>
 asio::awaitable<std::exception_ptr> thrown_by_update(const versioned& what, Function function) {
     const auto [thrown, state] =
@@ -79,7 +79,7 @@ bool contains(const error& e, std::string_view text) {
     return e.message().find(text) != std::string::npos;
 }
 
-/// Writes so often in a row, from that version. Returns the last one.
+/// Writes `times` times, starting from this version. Returns the last version.
 asio::awaitable<std::uint64_t> write_often(const versioned& what, std::uint64_t version,
                                            int times) {
     for (int i = 0; i != times; ++i) {
@@ -151,7 +151,8 @@ BOOST_AUTO_TEST_CASE(a_key_lives_as_long_as_its_value_and_a_week) {
         BOOST_TEST(!pttl(server, "x").has_value());
         now = co_await lasting.erase(now.current.version);
         BOOST_TEST((pttl(server, "x").value() > week - 1min && pttl(server, "x").value() <= week));
-        BOOST_TEST(server.command({"HGET", "x", "d"}).value() == "");  // nothing is left of it
+        // Nothing of the value is left.
+        BOOST_TEST(server.command({"HGET", "x", "d"}).value() == "");
         co_await locks.close();
     }());
 }
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
 
 BOOST_AUTO_TEST_CASE(large_values_pass_in_both_directions) {
     config configuration = instances.config();
-    configuration.silence_timeout = 1min;  // all of it has to pass within that
+    configuration.silence_timeout = 1min;  // All 40 MiB must pass within this time.
     configuration.connect_timeout = 20s;
     run_test(
         [&]() -> asio::awaitable<void> {
@@ -283,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_a_client_leaves_it_connected) 
         co_await all_ready(small);
         versioned_options options;
         options.unavailable_timeout = 1s;
-        options.retry = {2s, 2s, 0};  // so the last vote is the refusal
+        options.retry = {2s, 2s, 0};  // The last vote is therefore the refusal.
         const versioned of_large(large, "x", persistent);
         static_cast<void>(co_await of_large.compare_exchange(0, std::string(200'000, 'x')));
         options.longest_value = 1000;
@@ -305,14 +306,14 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_a_client_leaves_it_connected) 
                                    "takes (131008 bytes). Raise its max_reply_size"),
                        e.message());
         }
-        BOOST_TEST(connections() - before <= 1);  // that of the question itself
+        BOOST_TEST(connections() - before <= 1);  // The connection of the query itself.
         BOOST_TEST((co_await of_large.read()).value.value().size() == 200'000U);
         co_await small.close();
         co_await large.close();
     }());
 }
 
-/// The error names what has the key, and what was to be there.
+/// The error names the kind that has the key, and the expected one.
 BOOST_AUTO_TEST_CASE(a_name_belongs_to_one_kind) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -353,7 +354,7 @@ BOOST_AUTO_TEST_CASE(a_name_belongs_to_one_kind) {
         BOOST_TEST((of_semaphore == errc::wrong_kind), of_semaphore.message());
         BOOST_TEST(contains(of_semaphore, "the name belongs to a versioned value"),
                    of_semaphore.message());
-        // The key has no ttl, so a mutex asks what it holds.
+        // The key has no ttl, so a mutex queries its content.
         const error of_mutex = co_await failure_of(
             [&](auto token) { return mutex(locks, "x").try_acquire_for(2s, token); });
         BOOST_TEST((!of_mutex || contains(of_mutex, "a versioned value")), of_mutex.message());
@@ -453,7 +454,7 @@ BOOST_AUTO_TEST_CASE(many_threads_may_use_one_object) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// --- What may happen to a request and its reply -------------------------------------------------------
+// --- Lost requests and lost replies -------------------------------------------------------------------
 
 using far_away = shared_servers_far_away<1>;
 
@@ -489,7 +490,7 @@ BOOST_AUTO_TEST_CASE(a_write_whose_reply_was_lost_is_known_to_be_applied, *label
     }());
 }
 
-/// Fault 61: it did not take effect, and another program has written since.
+/// Fault 61: the write did not take effect, and another program has written since.
 BOOST_AUTO_TEST_CASE(a_write_whose_request_was_lost_is_known_to_be_refused, *label("fault-61")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -514,7 +515,7 @@ BOOST_AUTO_TEST_CASE(a_write_whose_request_was_lost_is_known_to_be_refused, *lab
     }());
 }
 
-/// Fault 61: so much was written since that nobody can tell.
+/// Fault 61: after many later writes, the record no longer shows the outcome.
 BOOST_AUTO_TEST_CASE(a_write_that_nobody_remembers_is_unknown, *label("fault-61")) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -540,7 +541,8 @@ BOOST_AUTO_TEST_CASE(a_write_that_nobody_remembers_is_unknown, *label("fault-61"
     }());
 }
 
-/// Fault 61: no answer comes, so it is not blamed on anybody.
+/// Fault 61: no reply arrives, so the outcome is unknown. A write that was never sent is reported as not
+/// carried out.
 BOOST_AUTO_TEST_CASE(a_write_without_an_answer_is_unknown, *label("fault-61")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
@@ -565,7 +567,7 @@ BOOST_AUTO_TEST_CASE(a_write_without_an_answer_is_unknown, *label("fault-61")) {
     }());
 }
 
-/// Fault 62: a create that is stuck in the network comes after an erase, and after another create.
+/// Fault 62: a create that is stuck in the network arrives after an erase, or after another create.
 BOOST_AUTO_TEST_CASE(a_late_copy_is_refused_by_the_version, *label("fault-62")) {
     for (const bool is_erased : {false, true}) {
         instances.flush();
@@ -596,7 +598,7 @@ BOOST_AUTO_TEST_CASE(a_late_copy_is_refused_by_the_version, *label("fault-62")) 
     }
 }
 
-/// Fault 62: the server comes back without its data.
+/// Fault 62: the server restarts without its data.
 BOOST_AUTO_TEST_CASE(versions_go_on_after_a_restart_without_data, *label("fault-62")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -648,7 +650,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_write_says_whether_it_was_sent) {
     }());
 }
 
-/// At whatever moment a write is cancelled, the next one finds the record as the first has left it.
+/// At whichever point a write is cancelled, the next write finds the record as the first has left it.
 BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -671,7 +673,8 @@ BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
     }());
 }
 
-/// An update that is cancelled has counted once or not at all, also between its operations and while it waits.
+/// A cancelled update has counted once or not at all. This also holds between its operations and while it
+/// waits.
 BOOST_AUTO_TEST_CASE(updates_may_be_cancelled_at_any_moment) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -725,7 +728,7 @@ BOOST_AUTO_TEST_CASE(updates_may_be_cancelled_at_any_moment) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-/// Fault 63: without a quorum protocol, several servers would have values of their own under one version.
+/// Fault 63: without a quorum protocol, several servers would store different values under one version.
 BOOST_AUTO_TEST_CASE(independent_instances_are_refused, *label("fault-63")) {
     asio::io_context context;
     client locks(context.get_executor(),

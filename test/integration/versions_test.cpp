@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Servers that are too old, and that each server of the other tests is the one that they mean.
+// Servers that are too old. Also checks that the server of the other tests is the selected program.
 
 #include "instance_rig.hpp"
 #include "support/fake_server.hpp"
@@ -57,9 +57,11 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3_is_rejected_with_a_reason) {
                "HELLO was refused: NOPROTO unsupported protocol version" + needed);
 }
 
-/// It has become a replica on a connection that works. A fenced lock is taken by a script only, so nothing else shows it.
+/// The server has become a replica without closing the connection. Only a script can take a fenced lock, so
+/// the script's error is the only sign.
 BOOST_AUTO_TEST_CASE(readonly_inside_a_redis_6_script_error_is_detected, *label("fault-99")) {
-    const std::string digest = std::string(40, '0');  // that of no script: the probe asks about it
+    // The probe uses this digest, which belongs to no script.
+    const std::string digest = std::string(40, '0');
     const fake_server server([&](const fake_server::words& command) -> fake_reply {
         if (command[0] != "EVALSHA" || command[1] == digest) {
             return answer_as_server(command);
@@ -73,7 +75,7 @@ BOOST_AUTO_TEST_CASE(readonly_inside_a_redis_6_script_error_is_detected, *label(
     const auto vote = rig.ask(fenced_acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     rig.run_until([&] { return contains(rig.status().reason, "it has become a replica (ERR "); });
-    rig.run_until_ready();  // and connects again
+    rig.run_until_ready();  // The instance connects again.
 }
 
 BOOST_AUTO_TEST_CASE(other_refusals_do_not_mention_the_required_version) {

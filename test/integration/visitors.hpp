@@ -12,10 +12,11 @@
 
 namespace colock::test {
 
-/// Coroutines that take locks, again and again: whether two are inside one at once, and how long nobody was.
+/// Coroutines that acquire locks in a loop. They count overlaps inside a lock, and measure the longest time
+/// without a visit.
 class visitors {
 public:
-    /// One more, which takes the lock of that name until `stop`.
+    /// Adds a coroutine that acquires the lock of this name until `stop`.
     void begin(const asio::any_io_executor& executor, client& locks, const std::string& name,
                const lock_options& options) {
         ++running_;
@@ -25,7 +26,7 @@ public:
     void stop() { stopped_ = true; }
     [[nodiscard]] bool gone() const { return running_ == 0; }
 
-    /// All pauses begin now.
+    /// Starts all pauses at the current time.
     void reset_pauses() {
         for (auto& [name, one] : places_) {
             one.last_entry = steady_clock::now();
@@ -43,14 +44,14 @@ public:
     [[nodiscard]] std::size_t visits(const std::string& name) const {
         return places_.at(name).visits;
     }
-    /// Between two entries, or since the last one.
+    /// Returns the longest pause between two entries, or since the last one.
     [[nodiscard]] milliseconds longest_pause(const std::string& name) const {
         const place& one = places_.at(name);
         return std::chrono::duration_cast<milliseconds>(
             std::max(one.longest_pause, steady_clock::now() - one.last_entry));
     }
     [[nodiscard]] std::size_t overlaps() const { return overlaps_; }
-    /// How often an acquire failed, by reason.
+    /// Returns the number of failed acquires for each reason.
     [[nodiscard]] const std::map<std::string, std::size_t>& refused() const { return refused_; }
 
 private:

@@ -8,7 +8,8 @@
 #include <optional>
 #include <string>
 
-// A client that waits for a lock of another is woken when that may be free, long before it would ask again.
+// A client that waits for another client's lock is woken when the lock may be free, long before its next
+// poll.
 
 namespace {
 
@@ -22,7 +23,7 @@ struct scene : shared_servers<5> {
     explicit scene(const asio::any_io_executor& executor)
         : other(executor, instances.config()), locks(executor, instances.config()) {}
 
-    /// Until a first attempt was refused, and nothing is under way any more.
+    /// Waits until `times` attempts were denied and no command is pending.
     asio::awaitable<void> refused(std::uint64_t times = 1) const {
         co_await async_wait_until(
             [this, times] { return locks.counters().contended >= times && idle(locks); });
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_manual_delete_of_the_keys_wakes_a_waiter) {
         pending_acquire waiting;
         waiting.start(mutex(s.locks, "x", patient()));
         co_await s.refused();
-        // Two are too few; but who is told first tries.
+        // Two deletions are too few for a quorum. The first notification nevertheless triggers an attempt.
         s.instances[0].command({"DEL", "x"});
         s.instances[3].command({"DEL", "x"});
         const stopwatch waited;

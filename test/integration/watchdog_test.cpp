@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-// The renewal of leases while servers and holders come and go, and when renewals meet a release or servers that do not answer.
+// The renewal of leases while servers and holders fail and recover. Further cases combine renewals with a
+// release, or with servers that do not reply.
 
 namespace {
 
@@ -25,7 +26,7 @@ using namespace colock::test;
 using boost::unit_test::label;
 using way = tcp_proxy::way;
 
-/// The ttl that is left to a quorum: the third largest of five.
+/// Returns the remaining ttl on a quorum, which is the third largest of five.
 std::optional<milliseconds> quorum_pttl(servers& instances, const std::string& key) {
     std::vector<milliseconds> left;
     for (const auto& server : instances) {
@@ -36,13 +37,13 @@ std::optional<milliseconds> quorum_pttl(servers& instances, const std::string& k
     return of_quorum < 0ms ? std::nullopt : std::optional(of_quorum);
 }
 
-/// Frequent renewals, and a ttl that is long enough for a busy machine.
+/// Returns options with frequent renewals and a ttl that is long enough for a busy machine.
 lock_options renewed_often() {
     return renewed_every(100ms, 3s);
 }
 
-/// Checks at short intervals that the lease is valid. If it is not, the message says for how long this process itself did
-/// not run, since a process that does not run cannot renew.
+/// Checks at short intervals that the lease is valid. If it is not, the message reports how long this process
+/// did not run. A process that does not run cannot renew.
 class held_still {
 public:
     explicit held_still(const lease& held) : held_(held) {}
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_keeps_a_one_second_lease_for_five_seconds) {
     }());
 }
 
-/// No key lives for longer than the ttl, however often it is renewed.
+/// No key lives longer than the ttl, however often it is renewed.
 BOOST_AUTO_TEST_CASE(the_ttl_never_grows) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(the_lock_of_a_killed_process_is_free_after_the_ttl) {
         const std::string answer = co_await holder.ask("acquire");
         BOOST_TEST(answer == "held");
         const mutex lock(locks, "x");
-        auto refused = co_await lock.try_acquire_for(2 * ttl);  // the holder renews its lease
+        auto refused = co_await lock.try_acquire_for(2 * ttl);  // The holder renews its lease.
         BOOST_TEST(!refused.has_value());
         holder.kill();
         const stopwatch since;
@@ -152,12 +153,12 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_stopped) {
         five[0].pause();
         five[3].pause();
         const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] {  // past the silence timeout
+        co_await async_wait_until([&] {  // Longer than the silence timeout.
             still();
             return locks.counters().renewed >= renewed + 30;
         });
         BOOST_TEST(locks.counters().lost == 0U);
-        // When they are back, the watchdog gives them the key again.
+        // When they are back, the watchdog restores their keys.
         five[0].resume();
         five[3].resume();
         co_await async_wait_until([&] { return five.holding("x") == 5; });
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_killed_and_restarted) {
     }());
 }
 
-/// A stopped server gets the renewals and then the release when it wakes.
+/// A stopped server gets the renewals, and then the release, when it resumes.
 BOOST_AUTO_TEST_CASE(no_key_is_left_on_a_server_that_was_stopped_during_the_release,
                      *label("fault-12")) {
     run_test([&]() -> asio::awaitable<void> {
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(no_key_is_left_on_a_server_that_was_stopped_during_the_rele
     }());
 }
 
-/// Either the renewal is late and the release is behind it, or the answers to the renewal are late.
+/// Either the renewal is late and the release follows it, or the replies to the renewal are late.
 BOOST_AUTO_TEST_CASE(a_renewal_in_flight_at_the_release_never_recreates_the_key,
                      *label("fault-12")) {
     for (const way held_back : {way::to_server, way::to_client}) {
@@ -246,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_in_flight_at_the_release_never_recreates_the_key,
     }
 }
 
-/// One server has lost the key. The SET that heals it is under way at the release.
+/// One server has lost the key. The SET that restores it is in flight at the release.
 BOOST_AUTO_TEST_CASE(a_key_being_restored_at_the_release_is_deleted, *label("fault-12")) {
     for (int i = 0; i != 5; ++i) {
         run_test([&]() -> asio::awaitable<void> {
@@ -280,7 +281,7 @@ BOOST_AUTO_TEST_CASE(releases_at_the_moment_of_a_renewal_leave_no_key, *label("f
             const auto renewed = locks.counters().renewed;
             co_await async_wait_until([&] { return locks.counters().renewed != renewed; });
             if (i % 4 == 0) {
-                instances[i % 5].flush();  // so that this release meets a heal
+                instances[i % 5].flush();  // This release coincides with a restoration.
             }
             if (i % 2 == 0) {
                 held.extend(2min, [](error) {});
@@ -307,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends, *label("fault-
             BOOST_TEST((held.loss() == condition::lost));
             BOOST_TEST(locks.counters().renewals_failed != 0U);
 
-            // Renewals that reach the servers only now do not bring the lease back.
+            // Renewals that reach the servers only now do not restore the lease.
             most.each(heal);
             co_await settled(locks);
             BOOST_TEST(most.all.holding("x") == 0U);
@@ -318,21 +319,21 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends, *label("fault-
     }
 }
 
-/// Nothing of the client can run meanwhile, but the lease can be asked.
+/// No handler of the client can run during the block, but the lease can be queried.
 BOOST_AUTO_TEST_CASE(a_loss_reports_a_blocked_event_loop_as_the_reason, *label("fault-13")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         const lease held = co_await mutex(locks, "x", with_ttl(500ms)).acquire();
         const lease unrenewed = co_await mutex(locks, "y", without_watchdog(500ms)).acquire();
-        std::this_thread::sleep_for(600ms);  // what the test is about
+        std::this_thread::sleep_for(600ms);  // Blocks the event loop, the subject of this test.
         BOOST_TEST(!held.valid());
         const std::string_view why = "the client's event loop did not run for at least ";
         const error at_once = held.loss();
         BOOST_TEST((at_once == errc::lease_lost));
         BOOST_TEST(at_once.details().find(why) != std::string::npos, at_once.details());
         BOOST_TEST((unrenewed.loss() == errc::lease_expired));
-        BOOST_TEST(unrenewed.loss().details() == "'y'");  // nobody was to renew it
+        BOOST_TEST(unrenewed.loss().details() == "'y'");  // It has no renewals.
         co_await held.wait_lost();
         BOOST_TEST((held.loss() == errc::lease_lost));
         BOOST_TEST(held.loss().details().find(why) != std::string::npos, held.loss().details());
@@ -358,7 +359,7 @@ BOOST_AUTO_TEST_CASE(servers_paused_past_the_ttl_cause_a_loss, *label("fault-15"
             BOOST_TEST((steady_clock::now() < valid_until + 500ms));
             BOOST_TEST(!held.valid());
             BOOST_TEST((held.loss() == errc::lease_lost));
-            // The servers execute the renewals that have waited in them before they grant to the next.
+            // The servers execute the delayed renewals before they grant the next acquire.
             lock_options patient;
             patient.unavailable_timeout = 1min;
             const lease next = co_await mutex(others, "x", patient).acquire();

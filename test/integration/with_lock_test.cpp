@@ -22,7 +22,8 @@
 #include <tuple>
 #include <utility>
 
-// A coroutine under a lock: what it returns, and that the release is awaited on every path. And which classes are locks.
+// A coroutine under a lock: its result, and the release that is awaited on every path. Also tests which
+// classes are locks.
 
 namespace {
 
@@ -38,7 +39,7 @@ asio::awaitable<void> forever() {
     co_await timer.async_wait();
 }
 
-/// A `with_lock` under way beside the test, that can be cancelled.
+/// A `with_lock` that runs in parallel with the test and can be cancelled.
 struct pending {
     asio::cancellation_signal signal;
     bool done = false;
@@ -73,7 +74,7 @@ struct pending {
     }
 };
 
-/// A lock of a user: takes any token, and has no `body_executor`.
+/// A user-defined lock that takes any token and has no `body_executor`.
 class counting_lock {
 public:
     explicit counting_lock(mutex inner) : inner_(std::move(inner)) {}
@@ -91,7 +92,7 @@ private:
     std::shared_ptr<int> acquires_ = std::make_shared<int>(0);
 };
 
-/// Another one: its acquires are coroutines, and it has a `body_executor`.
+/// A user-defined lock whose acquires are coroutines, with a `body_executor`.
 template <typename Inner>
 class coroutine_lock {
 public:
@@ -116,7 +117,7 @@ private:
 
 using own_locks = std::tuple<counting_lock, coroutine_lock<mutex>>;
 
-/// A lock whose `acquire` is only this coroutine.
+/// A lock whose `acquire` is just this coroutine.
 template <typename Acquire>
 struct fake_lock {
     Acquire acquire_now;
@@ -128,7 +129,7 @@ struct fake_lock {
     [[nodiscard]] auto get_executor() const { return executor; }
 };
 
-// What is a lock, and what is none.
+// Types that are locks, and types that are not.
 struct without_acquire {
     [[nodiscard]] asio::any_io_executor get_executor() const;
 };
@@ -409,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_loss_detected_only_by_the_release_is_reported) {
     }());
 }
 
-// The body has the lock until it has ended, or until the end of the validity.
+// The body holds the lock until it has ended, or until the end of the validity.
 BOOST_AUTO_TEST_CASE(no_other_holder_enters_while_a_body_rolls_back) {
     lock_options limited = renewed_every(100ms, 4s);
     limited.max_hold = 1s;
@@ -440,7 +441,7 @@ BOOST_AUTO_TEST_CASE(no_other_holder_enters_while_a_body_rolls_back) {
                 co_await rolling_back.async_wait();
             });
             co_await async_wait_until([&] { return locks.counters().held == 1; });
-            std::array<lease::time_point, 2> entered{};  // by another client, and by the same
+            std::array<lease::time_point, 2> entered{};  // By another client, and by the same one.
             const std::array<client*, 2> rivals = {&others, &locks};
             for (std::size_t i = 0; i != rivals.size(); ++i) {
                 mutex(*rivals[i], "x").acquire([&, i](error, lease l) {
@@ -515,7 +516,7 @@ BOOST_AUTO_TEST_CASE(cancellation_in_the_body_awaits_the_release) {
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.code() == aborted);
         BOOST_TEST(!run.threw_lease_lost());
-        BOOST_TEST(locks.counters().released == 1U);  // awaited
+        BOOST_TEST(locks.counters().released == 1U);  // The release was awaited.
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
     }());
@@ -538,7 +539,7 @@ BOOST_AUTO_TEST_CASE(the_body_sets_its_own_cancellation_filter) {
     }());
 }
 
-/// A body that does not let itself be cancelled by the caller still learns of the loss.
+/// A body that ignores a cancellation by the caller is still cancelled on a loss.
 BOOST_AUTO_TEST_CASE(a_loss_cancels_a_body_that_ignored_a_cancellation) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -574,7 +575,7 @@ BOOST_AUTO_TEST_CASE(cancellation_while_releasing_has_no_effect) {
             pending run;
             run.start(mutex(locks, "x", with_ttl(1min)), [&](lease&) -> asio::awaitable<void> {
                 for (const std::size_t i : {0U, 1U, 2U}) {
-                    instances[i].pause();  // so that the release takes a moment
+                    instances[i].pause();  // Delays the release.
                 }
                 co_return;
             });
@@ -584,7 +585,7 @@ BOOST_AUTO_TEST_CASE(cancellation_while_releasing_has_no_effect) {
                 instances[i].resume();
             }
             co_await async_wait_until([&] { return run.done; });
-            BOOST_TEST(run.code() == error_code());  // the body had returned
+            BOOST_TEST(run.code() == error_code());  // The body had returned.
             co_await settled(locks);
             BOOST_TEST(instances.keys() == 0U);
         }
@@ -650,7 +651,7 @@ BOOST_AUTO_TEST_CASE(a_failed_release_neither_blocks_nor_fails_with_lock) {
                                                   }
                                                   co_return 9;
                                               });
-        BOOST_TEST(number == 9);  // a release that fails is no error
+        BOOST_TEST(number == 9);  // A failed release is not an error.
         BOOST_TEST((bounded.elapsed() < 5s));
     }());
 }
@@ -722,7 +723,7 @@ BOOST_AUTO_TEST_CASE(concurrent_nested_calls_keep_mutual_exclusion) {
     }());
 }
 
-/// docs/tutorial.md recommends a named lambda: g++ 12 destroys the captures of an unnamed one twice.
+/// docs/tutorial.md recommends a named lambda, because GCC 12 destroys the captures of an unnamed one twice.
 BOOST_AUTO_TEST_CASE(a_named_body_destroys_its_captures_once) {
     const auto counted = std::make_shared<int>(7);
     run_test([&]() -> asio::awaitable<void> {
@@ -749,7 +750,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_lock_accepts_an_own_lock, Lock, own_locks) {
             });
             BOOST_TEST(number == 42);
             BOOST_TEST(lock.acquires() == i);
-            BOOST_TEST(locks.counters().released == static_cast<std::uint64_t>(i));  // awaited
+            BOOST_TEST(locks.counters().released == static_cast<std::uint64_t>(i));  // Awaited.
         }
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
@@ -814,7 +815,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_in_the_body_under_an_own_lock, Lock, 
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.code() == aborted);
         BOOST_TEST(!run.threw_lease_lost());
-        BOOST_TEST(locks.counters().released == 1U);  // awaited
+        BOOST_TEST(locks.counters().released == 1U);  // Awaited.
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
     }());
@@ -879,7 +880,7 @@ BOOST_AUTO_TEST_CASE(with_shared_lock_accepts_an_own_lock) {
             co_return 7;
         });
         BOOST_TEST(read == 7);
-        BOOST_TEST(lock.acquires() == 0);  // as a writer
+        BOOST_TEST(lock.acquires() == 0);  // Acquired as a writer.
         co_await with_lock(lock, [&](lease& held) -> asio::awaitable<void> {
             BOOST_TEST(!held.is_shared());
             co_return;

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-// A worker (see worker.hpp) that locks with colock. Arguments: the instances.
+// A worker that locks with colock (see worker.hpp). The arguments are the instances.
 
 namespace asio = boost::asio;
 
@@ -46,7 +46,7 @@ struct contention {
     double seconds = 0;
     long ttl_ms = 0;
     long hold_ms = 0;
-    std::size_t most = 1;  // names at once
+    std::size_t most = 1;  // Names to lock together.
     std::vector<std::string> names;
 };
 
@@ -127,13 +127,13 @@ private:
         throw std::invalid_argument("unknown: " + verb);
     }
 
-    /// The servers are all there, but on a busy machine they may be slow. The other libraries wait
-    /// for them without end.
+    /// Returns a configuration with long timeouts. All servers are up, but they may be slow on a busy
+    /// machine. The other libraries wait for them without a limit.
     static colock::config patient(const std::vector<std::string>& uris) {
         auto config = colock::config::from_uris(uris);
         config.instance_timeout = patience;
         config.silence_timeout = 2 * patience;
-        config.restart_quarantine = std::chrono::milliseconds(0);  // its servers are new
+        config.restart_quarantine = std::chrono::milliseconds(0);  // The servers are new.
         return config;
     }
 

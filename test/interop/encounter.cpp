@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// No lease may run out within a section, or overlaps would be allowed.
+// No lease may expire within a critical section, because overlaps would then be legitimate.
 constexpr auto ttl = 20s;
 constexpr auto longest_section_allowed = ttl / 2;
 constexpr auto hold = 2ms;
@@ -31,11 +31,13 @@ const std::string names_of_sets = names + " interop:e interop:f interop:g intero
 
 constexpr std::size_t most_overlaps_told = 10;
 
-// How often each library must acquire the lock, per second of one round: a small part of what was measured.
+// How often each library must acquire the lock, per second of one round. This is a small part of the measured
+// rate.
 constexpr double least_per_second = 1;
 
-// Other libraries poll, and node-redlock can block itself for seconds by a minority of its keys. How often they acquire
-// the lock in one round is a matter of chance. So a round in which one of them got less is followed by another.
+// Other libraries poll, and node-redlock can block itself for seconds with keys on a minority of the servers.
+// The number of acquisitions in one round therefore varies by chance. If a library acquires too few, another
+// round follows.
 constexpr std::size_t most_rounds = 12;
 
 double ms(std::chrono::nanoseconds time) {
@@ -70,7 +72,7 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
         from_colock.leftovers();
     }
     nlohmann::json times;
-    // The one that released first is the one that waits.
+    // The library that released first also waits first.
     times["hand_over_ms"] = {{colock.kind(), ms(from_colock.hand_off())},
                              {peer.kind(), ms(from_peer.hand_off())}};
     times["take_over_ms"] = {{peer.kind(), ms(from_colock.expired())},
@@ -80,7 +82,7 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
 
 using sections_of_workers = std::vector<std::vector<test::section>>;
 
-// One round: all workers contend for `seconds`.
+// Runs one round, in which all workers contend for `seconds`.
 void contend(const encounter& encounter, std::vector<worker>& workers, double seconds,
              sections_of_workers& sections) {
     const test::temporary_folder folder;
@@ -93,7 +95,7 @@ void contend(const encounter& encounter, std::vector<worker>& workers, double se
                 << (encounter.most_names == 1 ? names : names_of_sets);
         workers[i].tell(command.str());
     }
-    // The last wait may be a long one, but not longer than what an abandoned lock would cost.
+    // The last wait may be long, but not longer than the ttl of an abandoned lock.
     const auto patience = std::chrono::milliseconds(static_cast<long>(seconds * 1000)) + ttl;
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i].answer(patience);
@@ -102,7 +104,7 @@ void contend(const encounter& encounter, std::vector<worker>& workers, double se
     }
 }
 
-// Several names are entered at once: they are one acquisition.
+// Several names that are acquired together count as one acquisition.
 std::size_t acquisitions(const std::vector<test::section>& sections, const std::string& kind) {
     std::set<std::chrono::nanoseconds> entered;
     for (const auto& s : sections) {
@@ -134,7 +136,7 @@ nlohmann::json tell_of(const std::string& kind, const std::vector<test::section>
 }  // namespace
 
 const std::vector<encounter>& encounters() {
-    // Several processes of node-redlock on five servers keep each other out: it gives nothing back
+    // Several node-redlock processes on five servers block each other, because node-redlock releases nothing
     // between its attempts.
     static const std::vector<encounter> all{
         {"redlock_n5", "redlock", 5, 1},

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-// Lets colock meet other libraries on the same locks, and judges what they do. See run.sh.
+// Runs colock with other libraries on the same locks and checks the results. See run.sh.
 
 namespace {
 

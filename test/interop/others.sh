@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Other lock libraries, as far as a registry provides them. Sourced after cmake/script.sh.
+# Finds or fetches other lock libraries. Sourced after cmake/script.sh.
 # shellcheck disable=SC2154  # colock_root and colock_script are set there
 
-# What nobody can help who has no network: not a failure of ours.
+# Skips the test. A missing network is not a failure of colock.
 cannot_be_had() { printf '%s: skipped, %s\n' "$colock_script" "$*" >&2; exit 3; }
 
 has_node() { command -v node >/dev/null && command -v npm >/dev/null; }
 
-# The first Python that has redis-py; Debian's package is for Debian's own.
+# Prints the first Python that has redis-py. Debian's package is only for Debian's own Python.
 python_with_redis() {
     local python
     for python in /usr/bin/python3 python3; do
@@ -18,8 +18,8 @@ python_with_redis() {
 
 install_others() { "$colock_root/cmake/bootstrap.sh" --interop || say "not all could be installed"; }
 
-# fetch_redlock FOLDER SCRIPT: node-redlock, and a script that uses it, which looks for it in its own folder. Quick, and
-# without the network, when it was done before.
+# fetch_redlock FOLDER SCRIPT: Installs node-redlock and a script that uses it in the folder. The script
+# imports node-redlock from there. If both are already installed, this is quick and needs no network.
 fetch_redlock() {
     local folder=$1 source=$colock_root/test/interop
     mkdir -p "$folder"

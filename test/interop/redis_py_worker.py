@@ -69,7 +69,8 @@ def obey(verb, words):
     if verb == "release":
         return release(words[0])
     if verb == "contend":
-        return contend(words[0], float(words[1]), int(words[2]), int(words[3]), words[5:])  # one name at once
+        # One name at a time.
+        return contend(words[0], float(words[1]), int(words[2]), int(words[3]), words[5:])
     raise ValueError(verb)
 
 

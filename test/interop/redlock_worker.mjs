@@ -1,4 +1,4 @@
-// A worker (see worker.hpp) that locks with node-redlock. Arguments: the instances.
+// A worker that locks with node-redlock (see worker.hpp). The arguments are the instances.
 import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,13 +6,13 @@ import Redis from "ioredis";
 import Redlock, { ExecutionError } from "redlock";
 
 const clients = process.argv.slice(2).map((uri) => new Redis(uri));
-const redlock = new Redlock(clients); // its default delays
+const redlock = new Redlock(clients); // With its default delays.
 const once = { retryCount: 0 };
-const often = { retryCount: 50 }; // ten seconds, for a busy machine
+const often = { retryCount: 50 }; // Ten seconds, for a busy machine.
 const held = new Map();
 const now = () => process.hrtime.bigint();
 
-// What `action` gives, or nothing where the library says that it did not get a quorum.
+// Returns the result of `action`, or nothing if the library reports that it got no quorum.
 async function unlessRefused(action) {
   try {
     return await action();
@@ -53,7 +53,7 @@ async function contend(file, seconds, ttl, hold, most, names) {
     }
     const asked = now();
     const lock = await unlessRefused(() => redlock.acquire([...some], ttl));
-    if (!lock) continue; // it has given up
+    if (!lock) continue; // The library has given up.
     const entered = now();
     await sleep(hold);
     const left = now();
@@ -83,8 +83,8 @@ function obey([verb, ...words]) {
 
 const say = (word, began) => process.stdout.write(`${word} ${began} ${now()}\n`);
 
-// Each script is sent once in full, and by its digest from then on: while that happens, commands on
-// one connection may overtake each other.
+// The library sends each script once in full, and then by its digest. During the first use, commands on one
+// connection may overtake each other.
 const began = now();
 await Promise.all(clients.map((client) => client.ping()));
 const first = await redlock.acquire(["interop:first"], 1000);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# colock and other libraries on the same locks: node-redlock on five servers and on one, redis-py's Lock on one.
+# Runs colock and other libraries on the same locks. The test with node-redlock uses five servers and one
+# server. The test with redis-py's Lock uses one.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 # shellcheck source-path=SCRIPTDIR source=others.sh

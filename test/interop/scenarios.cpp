@@ -13,15 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far longer than any scenario, so that nobody gets a lock but by a release.
+// Far longer than any scenario, so a lock becomes free only by a release.
 const std::string long_ttl = " 10000";
 constexpr auto long_ttl_ms = 10'000;
 const std::string longer_ttl = " 60000";
 constexpr auto short_ttl = 1s;
 const std::string short_ttl_ms = " 1000";
 
-constexpr auto hand_over_bound = 2s;  // node-redlock waits 300 ms between attempts, colock 250 ms
-constexpr auto clock_slack = 10ms;    // between the servers' clock and ours
+constexpr auto hand_over_bound = 2s;  // node-redlock waits 300 ms between attempts, colock 250 ms.
+constexpr auto clock_slack = 10ms;    // Between the clocks of the servers and of this process.
 
 void let_wait() {
     std::this_thread::sleep_for(300ms);
@@ -31,8 +31,8 @@ double ms(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
-/// Whether every server that held the lock's current token still holds it. That token is the one that most servers hold. (The
-/// former holder's key may have been about to expire on the others.)
+/// Returns whether every server that held the lock's current token still holds it. The current token is the
+/// one on most servers. On the others, the former holder's key may have been about to expire.
 bool still_has_all(const std::vector<std::string>& before, const std::vector<std::string>& now) {
     const std::string& token = *std::ranges::max_element(
         before, {}, [&](const std::string& one) { return std::ranges::count(before, one); });
@@ -78,7 +78,7 @@ void scenarios::extended() {
         expect_word(taken, "taken", what);
         const auto extended = first_.ask("extend " + name + long_ttl);
         if (extended.word == "refused" && extended.ended - taken.began >= short_ttl && i < tries) {
-            first_.ask("release " + name);  // this machine was too slow
+            first_.ask("release " + name);  // This machine was too slow.
             continue;
         }
         expect_word(extended, "extended", what);
@@ -96,7 +96,7 @@ void scenarios::stale() {
     for (const bool extend : {true, false}) {
         const auto what = label(extend ? "stale extend" : "stale release");
         expect_word(first_.ask("take " + name + long_ttl), "taken", what);
-        // The servers lose it. Its holder does not know, and asks them.
+        // The servers lose the key. The holder does not detect this until it asks them.
         remove(name, servers_.size());
         expect_word(second_.ask("take " + name + long_ttl), "taken", what + ", by the other");
         const auto before = values(name);
@@ -182,7 +182,7 @@ void scenarios::leftovers() {
             expect_word(second_.ask("release " + name), "released", what);
             return;
         }
-        // Only if the other's next attempt came first.
+        // Only if the next attempt of the other came first.
         expect_word(second_.answer(), "taken", what + ", by the other");
         expect_word(second_.ask("release " + name), "released", what);
         if (i == tries) {

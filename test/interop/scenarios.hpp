@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-// Step by step: what one library does about the locks of another one.
+// Scenarios that check, step by step, how one library reacts to the locks of another.
 
 namespace colock::interop {
 
-/// What was not as it must be.
+/// Collects the failed checks.
 class findings {
 public:
     void expect(bool met, std::string what) {
@@ -26,7 +26,7 @@ public:
             all_.push_back(std::move(what));
         }
     }
-    /// Waits for it; far less than a ttl.
+    /// Waits until the predicate is true, for a time that is far shorter than a ttl.
     template <std::predicate Predicate>
     void expect_soon(Predicate predicate, std::string what) {
         try {
@@ -42,14 +42,14 @@ private:
     std::vector<std::string> all_;
 };
 
-/// For two workers of different libraries on the same servers. `first` has the lock first.
+/// The scenarios for two workers of different libraries on the same servers. `first` acquires the lock first.
 class scenarios {
 public:
     scenarios(test::servers& servers, worker& first, worker& second, findings& findings)
         : servers_(servers), first_(first), second_(second), findings_(findings) {}
 
-    /// A library that has the lock keeps the other out, and lets it in by a release: at its next attempt,
-    /// and while it waits. Gives how long after the release the waiting one had the lock.
+    /// A library that holds the lock keeps the other out until it releases. The other then acquires it at its
+    /// next attempt, or while it waits. Returns the time from the release to the acquisition by the waiter.
     std::chrono::nanoseconds hand_off();
 
     /// An extended lock outlives its first ttl.
@@ -58,21 +58,21 @@ public:
     /// A library that has lost its lock to the other can neither extend nor release it.
     void stale();
 
-    /// The lock of a holder that is paused can be had when its ttl is over, not before; the holder,
-    /// awake again, changes nothing. Gives how long after the ttl.
+    /// The lock of a paused holder becomes free when its ttl is over, and not before. When the holder
+    /// resumes, it changes nothing. Returns the time from the end of the ttl to the acquisition.
     std::chrono::nanoseconds expired();
 
-    /// For `first` = colock, `second` = node-redlock, five servers. A minority of strange keys does not
-    /// keep colock out, and a failed attempt of colock keeps nobody out.
+    /// For `first` = colock, `second` = node-redlock, five servers. Foreign keys on a minority do not keep
+    /// colock out. A failed attempt of colock keeps no other client out.
     void minorities();
 
-    /// For `first` = colock, `second` = node-redlock, five servers. node-redlock keeps what it got of
-    /// a split vote while it waits for its next attempt. That does not keep colock out, and both
-    /// get the lock in the end.
+    /// For `first` = colock, `second` = node-redlock, five servers. After a split vote, node-redlock keeps
+    /// its partial grants while it waits for its next attempt. This does not keep colock out, and both get
+    /// the lock in the end.
     void leftovers();
 
 private:
-    /// The key's values on all servers, "none" where there is none.
+    /// Returns the key's value on each server, "none" where the key does not exist.
     [[nodiscard]] std::vector<std::string> values(const std::string& key) const;
 
     void plant(const std::string& key, std::size_t count);

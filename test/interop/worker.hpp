@@ -11,38 +11,40 @@
 
 namespace colock::interop {
 
-/// What a worker answers: a word, and when it began and ended what it was asked, on the monotonic
-/// clock that all processes of a machine share.
+/// A worker's answer: a word, and the times at which the request began and ended. The times are from the
+/// monotonic clock, which all processes of a machine share.
 struct reply {
     std::string word;
     std::chrono::nanoseconds began{};
     std::chrono::nanoseconds ended{};
 };
 
-/// A process that takes locks as it is told, with one of the libraries. It is told by lines on its
-/// standard input, and answers each with one line `WORD BEGAN_NS ENDED_NS`, `ready` first of all:
+/// A process that takes locks with one of the libraries. It reads commands from its standard input, one per
+/// line. It answers each with one line `WORD BEGAN_NS ENDED_NS`. Its first line has the word `ready`. The
+/// commands are:
 ///
-///     take NAME TTL_MS       one attempt: taken, or denied
-///     wait NAME TTL_MS       as long as the library waits: taken, or denied
-///     extend NAME TTL_MS     extended, or refused; refused too if it has nothing
-///     release NAME           released, or refused; likewise
-///     contend FILE SECONDS TTL_MS HOLD_MS MOST NAME...
-///         takes, holds and releases 1 to MOST names at once, at random, again and again. A line `NAME ASKED_NS
-///         ENTERED_NS LEFT_NS` in FILE for each name of each section. Then done
+/// - `take NAME TTL_MS`: Makes one attempt. Answers `taken` or `denied`.
+/// - `wait NAME TTL_MS`: Waits as long as the library waits. Answers `taken` or `denied`.
+/// - `extend NAME TTL_MS`: Answers `extended`, or `refused`. Also `refused` if the worker does not hold the
+///   lock.
+/// - `release NAME`: Answers `released`, or `refused`. Also `refused` if the worker does not hold the lock.
+/// - `contend FILE SECONDS TTL_MS HOLD_MS MOST NAME...`: Repeatedly takes, holds and releases 1 to MOST
+///   random names together. Writes a line `NAME ASKED_NS ENTERED_NS LEFT_NS` to FILE for each name of each
+///   critical section. Then answers `done`.
 ///
-/// It renews nothing by itself outside of `contend`, and ends with its input. It is killed with the
-/// object, and with the thread that started it.
+/// The worker renews nothing itself outside of `contend`, and exits when its input ends. It is killed when
+/// the object is destroyed, and when the thread that started it ends.
 class worker {
 public:
-    /// Starts it, and waits until it is ready.
+    /// Starts the process and waits until it is ready.
     worker(std::string kind, std::vector<std::string> command);
 
-    /// The library it uses.
+    /// Returns the library that the worker uses.
     [[nodiscard]] const std::string& kind() const noexcept { return process_.name(); }
 
     void tell(const std::string& line) const { process_.tell(line); }
 
-    /// The next answer. Throws `std::runtime_error` if it does not come, or tells of an error.
+    /// Returns the next answer. Throws `std::runtime_error` if none comes in time or if it reports an error.
     reply answer(std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
     reply ask(const std::string& line) {
@@ -50,10 +52,10 @@ public:
         return answer();
     }
 
-    /// SIGSTOP: it has stopped when this returns.
+    /// Sends SIGSTOP. The process has stopped when this returns.
     void pause() const { process_.pause(); }
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     void resume() const { process_.resume(); }
 
 private:

@@ -1,4 +1,4 @@
-# Included by the consumers: nothing but C++20, headers and libraries comes with colock::colock.
+# Included by the consumers. Only C++20, headers and libraries come with colock::colock.
 
 get_target_property(target colock::colock ALIASED_TARGET)
 if(NOT target)
@@ -19,7 +19,7 @@ endif()
 
 get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
 foreach(library IN LISTS libraries)
-    if(library MATCHES "^(nlohmann|colock_|OpenSSL|Boost::url)")   # for linking only they come as $<LINK_ONLY:...>
+    if(library MATCHES "^(nlohmann|colock_|OpenSSL|Boost::url)")   # Linking alone needs $<LINK_ONLY:...>.
         message(FATAL_ERROR "colock::colock hands ${library} to its consumers")
     endif()
 endforeach()

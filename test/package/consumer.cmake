@@ -16,7 +16,7 @@ if(INSTALL_FROM)
     list(PREPEND prefix_path "${prefix}")
 endif()
 
-# No optimization and no debug information: a consumer is about what compiles and links.
+# No optimization and no debug information: a consumer only shows whether the code compiles and links.
 set(options "-DCMAKE_BUILD_TYPE=None" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 string(REPLACE "|" ";" more_options "${OPTIONS}")
 list(APPEND options ${more_options})

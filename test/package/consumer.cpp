@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What the consumers of this folder run: one lock taken and released, without any server.
+// The program of the consumers in this folder. It acquires and releases a lock, without any server.
 
 #include <colock/colock.hpp>
 

@@ -13,7 +13,7 @@
 namespace colock::simulation {
 namespace {
 
-/// Which faults a model must lead to, if only it is run often enough.
+/// Returns the faults that a model must cause if it runs often enough.
 std::array<bool, fault_count> expected_of(const fault_model& m) {
     std::array<bool, fault_count> result{};
     const auto expect = [&result](bool in_force, std::initializer_list<fault> faults) {

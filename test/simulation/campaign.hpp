@@ -20,19 +20,19 @@ struct seed_range {
     std::uint64_t last = 1;
 };
 
-/// A seed that failed once, and with which profile.
+/// A seed that failed once, with its profile.
 struct known_seed {
     std::uint64_t seed = 0;
     const simulation::profile* profile = nullptr;
 };
 
-/// Many schedules.
+/// The schedules to run.
 struct campaign {
     seed_range seeds;
-    const simulation::profile* profile = nullptr;  ///< null: each seed has its own
-    std::optional<std::chrono::nanoseconds> time;  ///< to stop after
-    std::vector<known_seed> known_seeds;           ///< run before the others
-    std::size_t most_failures = SIZE_MAX;          ///< to stop after
+    const simulation::profile* profile = nullptr;  ///< If null, each seed has its own profile.
+    std::optional<std::chrono::nanoseconds> time;  ///< The campaign stops after this time.
+    std::vector<known_seed> known_seeds;           ///< Run before the others.
+    std::size_t most_failures = SIZE_MAX;          ///< The campaign stops after this number.
 };
 
 struct campaign_result {
@@ -43,14 +43,14 @@ struct campaign_result {
     };
 
     std::string profile;
-    seed_range seeds;  ///< that were run
+    seed_range seeds;  ///< The seeds that were run.
     std::size_t known_seeds = 0;
     std::uint64_t schedules = 0;
     double seconds = 0;
     tally sum;
     std::vector<failure> failures;
-    /// Faults that should have been injected and never were, in so many schedules that they must have
-    /// been: the world does not do what its options say.
+    /// Faults that were never injected, although the number of schedules makes this practically impossible.
+    /// The world then does not behave as its options require.
     std::vector<std::string> missing;
 
     [[nodiscard]] double rate() const {

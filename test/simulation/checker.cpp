@@ -15,19 +15,19 @@ using purpose = core::lease_tag::purpose_type;
 
 namespace {
 
-constexpr duration rounding = 1ms;  // of what a server tells of a key's time
+constexpr duration rounding = 1ms;  // Of the remaining ttl that a server reports.
 
 constexpr std::uint64_t bit(std::size_t server) {
     return std::uint64_t{1} << server;
 }
 
-/// By which `lives_` finds it: a token is the same with the prefix of readers and without.
+/// Returns the key of the token in `lives_`: the token without the prefix of readers.
 std::string name_of(const std::string& token) {
     return std::string(kinds::as_writers(token));
 }
 
-/// Whether an instance gave `a` its key when `b` had had it there: then they were on their way at the
-/// same time, and keys were lost, so that neither came first.
+/// Returns whether an instance granted its key to `a` after `b` had held it there. Both attempts then
+/// overlapped and keys were lost, so neither was first.
 bool crossed(const token_life& a, const token_life& b) {
     return std::any_of(a.granted_at.begin(), a.granted_at.end(), [&](const auto& grant) {
         const auto found = b.granted_at.find(grant.first);
@@ -88,7 +88,7 @@ token_life* checker::find(const std::string& token, const client& in,
     const auto found = lives_.find(name_of(token));
     token_life* latest = nullptr;
     token_life* as_lease =
-        nullptr;  // the latest one, since an earlier lease may have been at the same address
+        nullptr;  // The latest one, because an earlier lease may have had the same address.
     for (token_life* one = found == lives_.end() ? nullptr : &found->second; one != nullptr;
          one = one->adopted_as.get()) {
         const bool is_there = &one->owner == &in;
@@ -96,16 +96,17 @@ token_life* checker::find(const std::string& token, const client& in,
         as_lease = is_there && one->driver == lease ? one : as_lease;
     }
     if (latest == nullptr) {
-        return find(token);  // its token is not fresh, which was told
+        return find(token);  // The token is not fresh, which has been reported.
     }
     return lease != nullptr && as_lease != nullptr ? as_lease : latest;
 }
 
-/// Late commands of the former client may still give it keys, so nothing is certain if some are unanswered.
+/// Late commands of the former client may still grant it keys. If some are unanswered, the outcome is
+/// therefore unknown.
 token_life& checker::adopt(client& by, const std::string& token) {
     token_life& former = *find(token);
     if (former.is_adopting && &former.owner == &by && !former.let_go) {
-        return former;  // another attempt
+        return former;  // This is a further attempt.
     }
     former.adopted_as = std::make_unique<token_life>(by, former.names, token);
     token_life& next = *former.adopted_as;
@@ -180,7 +181,7 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
 
 namespace {
 
-/// The `quorum`-th smallest number of each place.
+/// Returns the `quorum`-th smallest number at each position.
 slot_numbers smallest_of_quorum(const std::vector<slot_numbers>& heard, std::size_t quorum) {
     slot_numbers result;
     for (std::size_t place = 0; place != heard.front().size(); ++place) {
@@ -197,7 +198,7 @@ slot_numbers smallest_of_quorum(const std::vector<slot_numbers>& heard, std::siz
 
 }  // namespace
 
-/// Of a semaphore.
+/// Checks a step of a semaphore's attempt.
 void checker::on_attempt(token_life& life, const kinds::command& what, core::lease_tag tag) {
     switch (tag.purpose()) {
         case purpose::acquire:
@@ -207,7 +208,8 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
             break;
         case purpose::retake:
             ++world_.tally.retakes;
-            // A vote that comes after the decision may be of the quorum at which a slot is free, and the next round may pass that slot.
+            // A vote after the decision may be from an instance of the quorum at which a slot is free. The
+            // next round may then pass over that slot.
             life.could_win = life.could_win && was_decided_by_all(life, numbers_of(what));
             life.attempt_round = tag.round();
             life.slots_by_round.clear();
@@ -230,8 +232,9 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
     }
 }
 
-/// Whether all instances had answered when the attempt decided to ask for these numbers. It is heard of only when the command is
-/// sent, which may be later. So the numbers must not be those that fewer grants lead to.
+/// Returns whether all instances had replied when the attempt decided on these numbers. The checker learns of
+/// the decision only when the command is sent, which may be later. The numbers must therefore differ from the
+/// result of fewer grants.
 bool checker::was_decided_by_all(const token_life& life, const slot_numbers& numbers) const {
     const std::size_t quorum = core::quorum_of(voters_.size());
     const std::vector<slot_numbers>& heard = life.heard_by_round;
@@ -290,7 +293,8 @@ std::pair<bool, std::size_t> checker::room_for(const std::string& key,
     return {has_room, static_cast<std::size_t>(uneven)};
 }
 
-/// The attempt has failed, or has needed too many rounds. Nothing can be said of instances that may have keys again which they had lost.
+/// Checks an attempt that has failed or needed too many rounds. The rule does not apply if instances may have
+/// regained lost keys.
 void checker::expect_lone_success(const token_life& life, const std::string& what) {
     const auto grants = permit_grants_.find(life.key);
     const bool is_set_back = std::ranges::any_of(
@@ -315,7 +319,7 @@ void checker::on_attempt_answer(token_life& life, std::size_t server, core::leas
         life.denied_by_attempt |= bit(server);
     }
     if (!was_sent) {
-        return;  // what was sent before may have given it permits, and they stay
+        return;  // Earlier commands may have granted permits, which remain.
     }
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
     if (is_latest && (!unknown || core::answered(v.reason))) {
@@ -354,7 +358,7 @@ void checker::on_accepting(client& c, std::size_t server) {
     }
 }
 
-/// What was sent there before has been executed, or never will be.
+/// Records that all earlier commands to the server have been executed or never will be.
 void checker::close_at(token_life& life, std::size_t server) {
     if ((life.open_at & bit(server)) != 0 && life.let_go) {
         life.open_at &= ~bit(server);
@@ -459,10 +463,11 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     auto& all = fences_[life.key];
     for (std::size_t i = 0; i != all.size(); ++i) {
         const auto& [other, others, to_reader] = all[i];
-        // A reader's fence is no smaller than the last writer's. A writer's is larger than all before.
+        // A reader's fence is at least the last writer's fence. A writer's fence is larger than all earlier
+        // ones.
         const bool follows = life.is_shared() ? fence >= others : fence > others;
-        // Of two that were on their way together, either may be the later one. Readers also hold the lock together, so
-        // the one with the larger fence has not waited for the other.
+        // If two attempts overlapped, either may be the later one. Readers also hold the lock together, so a
+        // reader with a larger fence has not waited for the other.
         const bool together = i >= life.fences_before;
         const bool unordered =
             together && ((life.is_shared() && to_reader) || crossed(*other, life));
@@ -510,7 +515,7 @@ bool checker::counts_now(const token_life& life) const {
     return life.counts && !life.owner.dead() && life.owner.now() < life.valid_until;
 }
 
-/// Of two that may not be valid at the same time.
+/// Reports two leases that must not be valid at the same time.
 void checker::expect_apart(const token_life& a, const token_life& b) {
     if (a.completes || b.completes) {
         return;
@@ -527,8 +532,9 @@ void checker::expect_apart(const token_life& a, const token_life& b) {
                      describe(a) + " and " + describe(b));
 }
 
-/// Whether a reader may be inside with it. One that is being downgraded admits those of other clients where an instance
-/// has made it a reader's, or does not have it.
+/// Returns whether the reader may be inside together with this lease. A lease that is being downgraded admits
+/// readers of other clients on certain instances. These have already made it a reader's lease or do not have
+/// its key.
 bool checker::admits(const token_life& life, const token_life& reader) const {
     if (!life.was_writers || life.downgraded) {
         return life.is_shared();
@@ -547,7 +553,7 @@ bool checker::may_be_together(const token_life& a, const token_life& b) const {
     return admits(a, b) && admits(b, a);
 }
 
-/// Where it has a key, be it that of one of its names only.
+/// Returns the instances that have a key of the token, even if only for one of its names.
 std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
@@ -559,7 +565,7 @@ std::uint64_t checker::held_at(const token_life& life) const {
     return result;
 }
 
-/// An instance has the key as the lease has it, or the keys of all its names.
+/// Returns whether an instance has the slots of the lease, or the keys of all its names.
 bool checker::backs(const token_life& life, std::size_t server) const {
     return life.is_permit() ? voters_[server]->slots_of(life.key, life.token) == life.slots
            : (life.completed_at & bit(server)) != 0
@@ -577,7 +583,7 @@ std::uint64_t checker::backed_at(const token_life& life) const {
     return result;
 }
 
-/// Those that may have keys which they did not have before.
+/// Returns the instances that may have regained lost keys.
 std::uint64_t checker::given_again() const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
@@ -586,7 +592,7 @@ std::uint64_t checker::given_again() const {
     return result;
 }
 
-/// Those whose clocks were set back.
+/// Returns the instances whose clocks were set back.
 std::uint64_t checker::set_back_at() const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
@@ -595,7 +601,8 @@ std::uint64_t checker::set_back_at() const {
     return result;
 }
 
-/// Where its key was forgotten, and nobody else gets one before `end`. Of several keys the others may be there.
+/// Returns the instances that have lost the lease's keys and grant them to no other client before `end`. With
+/// several names, the instance may still have some of the keys.
 std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
     std::uint64_t result = 0;
     const bool is_several = life.names.size() != 1;
@@ -612,14 +619,15 @@ std::uint64_t checker::quarantined_at(const token_life& life, true_time end) con
     return result;
 }
 
-/// It would have a quorum of keys if none had been destroyed, and has none.
+/// Returns whether the lease has no quorum of keys only because keys were destroyed.
 bool checker::excused(const token_life& life) const {
     const std::uint64_t held =
         (backed_at(life) | quarantined_at(life, world_.now())) & ~life.destroyed_at;
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
-/// An instance has its key, and does not let it expire before `end`. A record that takes the place of its token is about to end the lease.
+/// Returns whether an instance has the key and keeps it until `end`. A record in place of the token also
+/// counts, because the lease is then about to end.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
     return (life.completed_at & bit(server)) != 0 ||
            (backs(life, server) && std::ranges::all_of(life.names, [&](const std::string& name) {
@@ -627,7 +635,7 @@ bool checker::lasts(const token_life& life, std::size_t server, true_time end) c
             }));
 }
 
-/// It has a quorum of keys that last until its client's clock shows `until`.
+/// Checks that the lease has a quorum of keys that last until its client's clock shows `until`.
 void checker::expect_backed(const token_life& life, core::time_point until) {
     const true_time end = life.owner.clock().when(until);
     std::uint64_t held = quarantined_at(life, end);
@@ -674,7 +682,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
         }
     }
     expect_backed(life, until);
-    // And at the very end, if it has not changed again.
+    // Checks again at the very end, unless the validity has changed by then.
     const true_time end = life.owner.clock().when(until);
     world_.at(end - 2us, [this, &life, until] {
         if (life.valid_until == until && counts_now(life)) {
@@ -689,12 +697,13 @@ void checker::on_validity(token_life& life, core::time_point until) {
     });
 }
 
-/// If the order of a lock binds, no living waiter of another client is before the waiter that is handed the lease.
+/// Checks a hand-off of a lock with a binding order. No living waiter of another client may be ahead of the
+/// new holder.
 void checker::on_handed_off_in_order(const std::string& key, const stored_waiter& next) {
     const stored_waiters there = voters_.front()->server_of(key).waiters(key);
     const stored_waiter* const its = there.find(next);
     if (its == nullptr) {
-        return;  // the server has lost it
+        return;  // The server has lost the waiter's place.
     }
     for (const stored_waiter& one : std::span(there.members.data(), its)) {
         if (one.client != next.client && one.lives && waits(key, one)) {
@@ -705,7 +714,8 @@ void checker::on_handed_off_in_order(const std::string& key, const stored_waiter
     }
 }
 
-/// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
+/// Checks a hand-off. The new holder's lease must be as good as a newly acquired one, except for its
+/// remaining validity.
 void checker::on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                             core::time_point until) {
     const core::time_point now = life.owner.now();
@@ -722,7 +732,8 @@ void checker::on_handed_off(token_life& life, std::uint64_t fence, std::size_t h
     if (life.lost) {
         world_.violation("hand-off", describe(life) + " was lost");
     }
-    if (life.policy->lease.value_per_holder) {  // it was nobody's meanwhile, and took a round
+    // The lease had no holder in between, and the hand-off took a round.
+    if (life.policy->lease.value_per_holder) {
         if (now >= until) {
             world_.violation("hand-off", describe(life) + " is over");
         }
@@ -817,7 +828,7 @@ void checker::on_given_back(token_life& life, core::time_point since) {
             core::spare_of(voters_.size())) {
         expect_lone_success(life, "was denied");
     }
-    // A lost lease is given back by itself when the validity is over that was promised.
+    // A lost lease is released automatically at the end of the promised validity.
     life.let_go_at = life.lost ? std::min(since, life.valid_until) : since;
     if (!life.lost) {
         ++let_go_[&life.owner];
@@ -872,7 +883,8 @@ void checker::on_lost(token_life& life, core::loss why) {
     }
     const duration limit = life.policy->lease.max_hold;
     if (why == core::loss::max_hold &&
-        life.owner.now() < life.valid_since + limit - core::loss_notice(limit, life.policy->lease.loss_margin)) {
+        life.owner.now() <
+            life.valid_since + limit - core::loss_notice(limit, life.policy->lease.loss_margin)) {
         world_.violation("max_hold", describe(life) + " was taken away too early");
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;
@@ -888,7 +900,7 @@ void checker::on_lost(token_life& life, core::loss why) {
 
 bool checker::ended_by_time(const token_life& life) const {
     core::time_point last =
-        life.let_go_at;  // from which on nobody may have given it a key, or a ttl
+        life.let_go_at;  // From then on, no instance may have granted a key or a ttl.
     for (const auto& [server, when] : life.closed_at) {
         last = (life.may_have & bit(server)) != 0 ? std::max(last, when) : last;
     }
@@ -896,13 +908,13 @@ bool checker::ended_by_time(const token_life& life) const {
            life.owner.now() >= core::gone_at(last, life.longest_ttl, world_.profile().drift);
 }
 
-/// The client says how many tokens it has not done with, and not which. It must not have done with more than those that
-/// could be ended by now; and if it has done with as many, it is these.
+/// The client reports the number of unfinished tokens, but not which ones. The finished ones must not be more
+/// than the tokens that could have ended by now. If the numbers are equal, exactly those tokens have ended.
 void checker::expect_undone(client& c, std::uint64_t releasing) {
     auto& open = of_[&c];
     for (token_life* const life : open) {
         if (life->lost && c.now() >= life->valid_until) {
-            on_given_back(*life, life->valid_until);  // though its release may not have been sent
+            on_given_back(*life, life->valid_until);  // The release may not have been sent.
         }
         life->may_end = life->let_go && (life->may_have == 0 || ended_by_time(*life));
         if (life->may_end && !std::exchange(life->could_end, true)) {
@@ -912,7 +924,8 @@ void checker::expect_undone(client& c, std::uint64_t releasing) {
     const auto could_end = [](const token_life* life) { return life->could_end; };
     const std::uint64_t let_go = let_go_[&c];
     const std::uint64_t ended =
-        let_go - std::min(let_go, releasing);  // it may know of more than we have seen
+        // The client may have counted more than the checker has seen.
+        let_go - std::min(let_go, releasing);
     std::uint64_t& known = ended_[&c];
     const auto candidates = static_cast<std::uint64_t>(std::ranges::count_if(open, could_end));
     if (ended > known + candidates) {
@@ -936,20 +949,20 @@ void checker::expect_undone(client& c, std::uint64_t releasing) {
     }
 }
 
-/// It has no key, where that could be known.
+/// Checks that no key of the token is left, if the client could be certain of that.
 void checker::expect_nothing_left(const token_life& life) const {
     const bool by_time = ended_by_time(life);
     const bool could_know = life.could_know && life.unanswered == 0 && !life.outcome_unknown;
     std::uint64_t left = held_at(life) & ~given_again();
     if (by_time && !world_.profile().claims.mutual_exclusion) {
-        left = 0;  // clocks run apart by more than was allowed for
+        left = 0;  // Clocks diverge by more than the library allows for.
     } else if (by_time) {
         left &= ~(life.late_at | set_back_at());
     }
     if (by_time && life.was_detached) {
-        left = 0;  // nobody has told its client of the former ttl, which may have been longer
+        left = 0;  // The client does not have the former ttl, which may have been longer.
     } else if (life.was_detached) {
-        left &= ~set_back_at();  // a key that had ended when it was adopted may be there again
+        left &= ~set_back_at();  // An expired key may have reappeared since its adoption.
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
@@ -977,7 +990,7 @@ void checker::on_restored(std::size_t server, const std::string& token) {
     if (life.let_go && (life.open_at & bit(server)) == 0) {
         life.late_at |= bit(server);
     }
-    // Somebody else may have come to it meanwhile, for which it is still the excuse.
+    // Another client may have acquired the lock in between. The destroyed key is still the excuse for that.
     const bool contested = std::ranges::any_of(life.names, [&](const std::string& name) {
         return std::ranges::any_of(valid_[name], [&](const token_life* other) {
             return other != &life && counts_now(*other) && !may_be_together(life, *other);

@@ -27,200 +27,217 @@ namespace colock::simulation {
 
 class client;
 
-/// Knows everything, in true time, and says when a promise was broken. What the clients do it sees at their edges, where
-/// commands go out and votes come in, and in what their users can see. The rules:
+/// Observes the whole world in true time and reports each violation of a promise. It observes the clients
+/// where commands leave and votes arrive, and through the interface of their users. The rules:
 ///
-/// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
-///   client's clock, unless both are readers', or both a semaphore's (see `claims` for the excuse).
-/// - *permits*: the leases of a semaphore that are valid at one moment have different slots. So no more permits are out than it has.
-/// - *limit*: no two leases of semaphores of different limits are valid at one moment under one name. An acquire fails because of
-///   another kind or limit only if so many instances say so that it can have no quorum, and then at once.
-/// - *backed number*: as *backed validity*, and the keys have exactly the slots of the lease. A quorum has granted these in one round.
-///   The lease never asks for other slots.
-/// - *lone acquirer*: if slots that are enough are free at a quorum, and no other acquire comes in between, an attempt for permits is
-///   granted, and within three rounds. It may need another round for each slot that some instances have free and others do not. For
-///   several permits the same slots must be free everywhere.
-/// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
-///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
-///   second.
-/// - *bounded wait*: a reader that has nobody of its client in front tries every five seconds, whoever is before its client in the
-///   remote queue.
-/// - *sharing bounds*: a lease is shared with a reader that comes only while it is held, recent and valid for long enough,
-///   and by a holder that asks for it only while that holds it; no share outlives the lease, and the lease is released
-///   with the last of them.
-/// - *downgrade*: a writer's lease becomes a reader's when a quorum has answered a round with the reader's token. No
-///   reader of its client is inside before that; nor one of another client while so many instances have the writer's
-///   token that a reader can have no quorum of others. From then on it excludes writers, as ever, and readers no more.
-/// - *kept until let go*: a lease is not given back before its holder lets go, or it is lost; and a lost one excludes all
-///   others until its holder has let go, or until the validity has ended that the holder was promised last.
-/// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
-///   included, and there the key lasts to the end of the lease's validity; or the instance has
-///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
-///   rests on, and it can be broken long before somebody else happens to come by.
-/// - *all or none*: for a lock with several names an instance backs a lease only with the keys of all of them. No command takes or
-///   prolongs some of its names, and none of its names is left when a token is done with (*undone*).
-/// - *fresh token*: no two attempts have the same one.
-/// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
-/// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
-/// - *adopted*: a detached lease is adopted only if a quorum has extended its keys for that, and no instance gives it a key that it has
-///   not. It is lost only if so many instances do not have its key that there can be no quorum. If nobody adopts it, it ends by its ttl
-///   (*gone after the ttl*).
-/// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended, or has granted other slots than this
-///   instance has.
-/// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
-/// - *max_hold*: no lease is valid, or promised to be, for longer than it may be held.
-/// - *loss in time*: the loss of a lease is announced before its validity ends.
-/// - *needless loss*: no lease is lost because of its keys while a quorum has them. Not counted are
-///   instances that restarted without their last writes, and those that denied the renewal: both may
-///   have got the key again, the latter from an acquire on an old connection. A
-///   loss because no renewal won may be needless only for who sees all; that there is none at all is
-///   claimed where messages are quick and nothing breaks (see `claims`).
-/// - *undone*: a token's life ends only when each instance that may have its key, for all that its
-///   client was told, has answered a release, or when the longest ttl and the drift are over: counted, for
-///   an instance that has not answered an acquire or a heal, from when a new connection to it was there. (How many lives
-///   have ended, the client's counters tell.) If all its commands were answered for certain, no instance has the key then. Not counted are instances
-///   that restarted without their last writes, which may have a deleted key again; and of lives that
-///   end because the time is over, those whose clock was set back, and those that executed a command
-///   after the token was let go, whose key lives for a ttl from then on.
-/// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
-/// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
-///   acquire began, or before the lease was handed off to it; and than those handed out while both were on
-///   their way, unless their grants crossed (see `claims`). A reader's is no smaller than those, but for
-///   readers that were on their way with it. That of a share is no smaller than each that was handed out before the share was asked
-///   for. A fence stays what it was while its holder has the lease, downgraded or not.
-/// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
-///   and takes its time; with a healthy majority every acquire and every release ends. A downgrade ends with its rounds,
-///   or with its lease.
-/// - *contended*: an acquire ends as contended only if an instance has denied one of its attempts, or if another client is
-///   in front of its client in the remote queue, or if this client has somebody in front: a holder or an earlier waiter. A
-///   reader does not stand in the way of a reader, unless it was denied itself. The leases of a semaphore do not stand in the way as
-///   long as enough permits are left.
-/// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
-/// - *hand-off*, *hand-off bounds*: a lease is handed off only while it is held, valid for long enough, to a waiter that
-///   wants the same, no more often than was allowed, and for no longer.
-/// - *one owner*: an owner enters its lease again at once, and nobody else does. It does not enter one that it has lost, or that
-///   is a mutex's, and is told so at once. Each entry holds the lease until it lets go, and it is released with the last.
-/// - *lost wake-up*: nobody waits whose owner has the lock, and might enter it. And once nothing goes wrong any more, nobody waits
-///   for half a second for a lock that a quorum could grant; not behind a waiter that has died either. And no reader waits behind
-///   readers of its client alone. Who waits for several permits may keep those behind it waiting.
-///   Where an order binds, it is granted within half a second and the time of a ticket, however many of the waiters are dead.
-/// - *operation*: an operation on a lease is refused if the lease is not held, or not of the kind that it needs, and only
-///   then.
-/// - *counted*: a client counts as many holders as there are.
-/// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
-/// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
-///   beside it.
-/// - *order*, *place*, *leave*: see `order_checker`.
-/// - *compare and set*, *keep*, *result*, *once*, *outcome*: see `once_checker`. A record that has taken the place of a token backs its
-///   lease, which is about to end.
-/// - *ttl*: each key that the library has written has a ttl, except records. Their rules are those of `record_checker`.
-/// - *foreign key*: no command changes what a stranger has under a name of ours.
-/// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
-/// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
-///   has.
-/// - *instance*: an instance gives no key away that is held, and denies none that it could give: so readers enter
-///   together, and one that has expired is in nobody's way. It has no key expire sooner than it said before. A token has all permits
-///   that it asks for or none, the nearest that are free, none of which another token has, for its ttl at least. It tells when as many
-///   are free as a waiter wants.
+/// - `mutual exclusion`: No two leases of one resource are valid at the same moment, each by its own client's
+///   clock. Exceptions are two leases of readers and two of a semaphore. See `claims` for the excuse.
+/// - `permits`: Leases of a semaphore that are valid at the same moment have different slots. The number of
+///   permits in use therefore never exceeds the limit.
+/// - `limit`: Semaphores with different limits have no leases that are valid at the same moment under one
+///   name. An acquire fails because of another kind or limit only if enough instances report it to rule out a
+///   quorum. It then fails immediately.
+/// - `backed number`: As `backed validity`, and the keys have exactly the slots of the lease. A quorum has
+///   granted these slots in one round. The lease never requests other slots.
+/// - `lone acquirer`: If enough slots are free on a quorum and no other acquire interferes, an attempt for
+///   permits is granted within three rounds. It may need another round for each slot that is free on some
+///   instances only. For several permits, the same slots must be free everywhere.
+/// - `no reader before a waiting writer`: An instance admits no reader while a writer mark lives. A client
+///   admits no reader that came after a writer of its own (`order in a client`). A writer that waits for an
+///   instance attempts every half second.
+/// - `bounded wait`: A reader with no earlier waiter in its client attempts every five seconds, whichever
+///   clients are ahead in the remote queue.
+/// - `sharing bounds`: A lease is shared with a new reader only while it is held, recent and valid for long
+///   enough. A holder can ask for a share only while it holds the lease. No share outlives the lease, and the
+///   last share to end releases it.
+/// - `downgrade`: A writer's lease becomes a reader's when a quorum has replied to a round with the reader's
+///   token. Before that, no reader of the same client is inside. A reader of another client may be inside
+///   only if it can have a quorum without the instances that still have the writer's token. After the
+///   downgrade the lease excludes writers only.
+/// - `kept until let go`: A lease is not released before its holder releases it or it is lost. A lost lease
+///   excludes all others until its holder has released it, or until the end of the last promised validity.
+/// - `backed validity`: A lease has its key on a quorum of the instances, and there the key lasts until the
+///   end of the lease's validity. An instance whose key was destroyed counts too. So does an instance that
+///   lost the key in a restart, if its quarantine lasts as long. Mutual exclusion is based on this rule. The
+///   rule can be broken long before another client acquires the lock.
+/// - `all or none`: For a lock with several names, an instance backs a lease only with the keys of all names.
+///   No command acquires or extends only some of the names. When a token is finished, no key of any name is
+///   left (`undone`).
+/// - `fresh token`: No two attempts have the same token.
+/// - `nothing after the end`: No acquire, extend or `heal` is sent for a token that was released or lost.
+/// - `abandoned`: No release is sent for an abandoned token. Its client has finished with it immediately.
+/// - `adopted`: A detached lease is adopted only if a quorum has extended its keys for the adoption. The
+///   adoption creates no key on any instance. The lease is lost only if the instances without its key rule
+///   out a quorum. If no client adopts it, it expires with its ttl (`gone after the ttl`).
+/// - `healed by a quorum`: A lease creates a missing key again only right after a quorum has extended it. A
+///   semaphore's lease also does so if a quorum has granted slots that this instance does not have.
+/// - `over is over`: No lease begins after the end of its validity, or becomes valid again after it.
+/// - `max_hold`: No lease is valid, or promised to be valid, for longer than its maximum hold time.
+/// - `loss in time`: The loss of a lease is reported before its validity ends.
+/// - `needless loss`: No lease is lost because of its keys while a quorum has them. Two kinds of instances do
+///   not count, because they may have regained the key. Some restarted without their last writes. Others
+///   denied the renewal and may have executed an acquire of an old connection. A loss because no renewal
+///   succeeded may look needless to the checker only. Profiles with quick messages and no failures claim that
+///   there is no loss at all (see `claims`).
+/// - `undone`: A token ends in one of two ways. Each instance that may have its key, given the replies so
+///   far, has replied to a release. Or the longest ttl and the drift are over. For an instance that has not
+///   replied to an acquire or a `heal`, this time begins with a new connection to it. The client's counters
+///   report how many tokens have ended. If all replies to its commands were certain, no instance has the key
+///   then. Instances that restarted without their last writes do not count, because they may have a deleted
+///   key again. If the token ends by time, two more kinds of instances do not count. The clock of some was
+///   set back. Others executed a command after the token was released.
+/// - `gone after the ttl`: Some time after all activity has ended, no instance has any key.
+/// - `fence order`: A holder's fence is larger than every earlier fence of its resource. Earlier means before
+///   its acquire began, or before the lease was handed off to it. It is also larger than those of overlapping
+///   attempts, unless their grants crossed (see `claims`). A reader's fence is at least as large as those,
+///   except that overlapping readers are not ordered. The fence of a share is at least as large as every
+///   fence issued before the share was requested. A fence does not change while its holder has the lease,
+///   even by a downgrade.
+/// - `deadline`, `liveness`: An acquire ends when its caller's timeout expires. An attempt that could not
+///   begin earlier may take its time. With a healthy majority, every acquire and every release ends. A
+///   downgrade ends with its rounds or with its lease.
+/// - `contended`: An acquire ends as contended only for one of three reasons. An instance has denied one of
+///   its attempts, another client is ahead in the remote queue, or this client has an earlier holder or
+///   waiter. A reader does not block a reader unless it was denied itself. The leases of a semaphore do not
+///   block while enough permits are left.
+/// - `order in a client`: The waiters of one client for one key are served in the order of their arrival.
+/// - `hand-off`, `hand-off bounds`: A lease is handed off only while it is held and valid for long enough, to
+///   a waiter with the same lock and options. The number of hand-offs and their total time are bounded.
+/// - `one owner`: An owner enters its own lease again immediately, and no other owner does. It cannot enter a
+///   lost lease or a mutex's lease, and learns this immediately. Each entry holds the lease until the entry
+///   is released. The last release releases the lease.
+/// - `lost wake-up`: No operation waits while its owner has the lock and could enter it. Once all faults have
+///   ended, no operation waits for half a second for a lock that a quorum could grant. This holds also behind
+///   a dead waiter. No reader waits behind readers of its own client only. A waiter for several permits may
+///   block the waiters behind it. With a binding order, the grant comes within half a second plus the ttl of
+///   a ticket, however many waiters are dead.
+/// - `operation`: An operation on a lease is refused if and only if the lease is not held, or is not of the
+///   required kind.
+/// - `counted`: A client's counter equals the number of its holders.
+/// - `closed`: A client that closes before its timeout leaves no lease that may have a quorum of keys.
+/// - `all or nothing`: A command that a server answers with an error has changed nothing there. No auxiliary
+///   set is left next to a key.
+/// - `order`, `place`, `leave`: See `order_checker`.
+/// - `compare and set`, `keep`, `result`, `once`, `outcome`: See `once_checker`. A record that has replaced a
+///   token backs its lease, which is about to end.
+/// - `ttl`: Each key that the library writes has a ttl. Records are an exception, with the rules of
+///   `record_checker`.
+/// - `foreign key`: No command changes a foreign value under one of the library's names.
+/// - `no memory needed`: A server whose only problem is a lack of memory renews and releases.
+/// - `token check`: No command changes the key of another token, the end of another reader's share, or the
+///   permits of another token.
+/// - `instance`: An instance grants no key that is held, and denies no key that it could grant. So readers
+///   enter together, and an expired reader blocks no other token. No key expires earlier than promised. A
+///   token has all permits that it requests or none. They are the nearest free ones, belong to no other
+///   token, and last for at least its ttl. The instance reports to a waiter when enough permits will be free.
 class checker {
 public:
     checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
         : world_(w), voters_(voters), records_(w, voters), once_(w, voters) {}
 
-    /// Whether that waiter for that key waits, in any client. Whoever has the clients sets it.
+    /// Returns whether a waiter for this key still waits, in any client. The owner of the clients sets this
+    /// function.
     std::function<bool(const std::string& key, const stored_waiter& one)> waits;
 
-    /// The rules for records.
+    /// Returns the checker of the rules for records.
     [[nodiscard]] record_checker& records() { return records_; }
 
-    /// The rules for names that are run once.
+    /// Returns the checker of the rules for names that are run once.
     [[nodiscard]] once_checker& once() { return once_; }
 
-    /// Has itself told of what becomes of keys there.
+    /// Subscribes to the changes of keys on this server.
     void watch(std::size_t server);
 
-    /// A client begins an attempt with that token.
+    /// Records that a client begins an attempt with this token.
     void add(client& owner, std::vector<std::string> names, const std::string& token);
-    /// Null if no attempt has had it. A token is the same with the prefix of readers and without. Of a lease that was adopted, the
-    /// latest life.
+    /// Returns the life of the token, or null if no attempt has used it. The prefix of readers is ignored.
+    /// For an adopted lease, this is the latest life.
     [[nodiscard]] token_life* find(const std::string& token);
-    /// The latest one in that client, or the one that it has as this lease.
+    /// Returns the latest life in this client, or its life as this lease.
     [[nodiscard]] token_life* find(const std::string& token, const client& in,
                                    const runtime::lease_driver* lease = nullptr);
-    /// A client tries to go on with a lease that was detached.
+    /// Records that a client tries to adopt a detached lease.
     [[nodiscard]] token_life& adopt(client& by, const std::string& token);
-    /// It has that lease.
+    /// Records that the client has adopted the lease.
     void on_adopted(token_life& life, std::uint64_t fence);
-    /// It does not have it. `is_lost`: since its keys are gone.
+    /// Records that the client has not adopted the lease. `is_lost` is true if the reason is a loss of its
+    /// keys.
     void on_not_adopted(token_life& life, bool is_lost);
-    /// The client has a new connection there.
+    /// Records that the client has a new connection to this server.
     void on_accepting(client& c, std::size_t server);
     void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
-    /// `was_sent`: otherwise the command was taken back, or refused inside the client.
+    /// `was_sent` is false if the command was withdrawn, or refused inside the client.
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v,
                    bool was_sent);
-    /// Whether slots that are enough are free at one quorum. Several permits are certain to be granted only if the same slots are free
-    /// everywhere.
-    /// Whether there are enough free slots for an attempt that begins now, and how many slots are free at some instances only.
+    /// Returns whether enough slots are free for an attempt that begins now, and how many slots are free on
+    /// some instances only. For one permit, a slot must be free on a quorum. Several permits are certain only
+    /// if the same slots are free everywhere.
     [[nodiscard]] std::pair<bool, std::size_t> room_for(const std::string& key,
                                                         const permit_wish& wish) const;
-    /// The lease of a semaphore is about to be handed out.
+    /// Returns whether all instances had replied when these numbers were chosen.
     [[nodiscard]] bool was_decided_by_all(const token_life& life,
                                           const slot_numbers& numbers) const;
+    /// Checks the slots of a semaphore's lease that is about to be handed out.
     void on_permits(token_life& life);
-    /// The lease has become valid, or its validity has changed.
+    /// Records that the lease has become valid, or that its validity has changed.
     void on_validity(token_life& life, core::time_point until);
-    /// Its holder has let go, and the next one is to get a fence of its own.
+    /// Records that the holder has released, and that the next one gets a fence of its own.
     void on_handoff(token_life& life);
-    /// The lease of that key goes to this waiter, whose lock's order binds.
+    /// Checks that this waiter may get the lease. The lock has a binding order.
     void on_handed_off_in_order(const std::string& key, const stored_waiter& next);
-    /// It has been handed off for so many times, and is valid until then.
+    /// Records the hand-off. `handoffs` is the number of hand-offs so far, and the lease is valid until
+    /// `until`.
     void on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                        core::time_point until);
-    /// A reader of the same client has a share in it from now on, and is told that it is valid until then.
+    /// Records that a reader of the same client has a share from now on. The reader considers it valid until
+    /// `until`.
     void on_shared(token_life& life, core::time_point until);
-    /// So has one that a holder has asked for, whenever that was.
+    /// Does the same for a share that a holder has requested, at any time.
     void on_share_asked_for(token_life& life, core::time_point until);
-    /// Its holder asks for it to become a reader's.
+    /// Records that the holder has requested a downgrade.
     void on_downgrading(token_life& life);
-    /// Its client says that it has.
+    /// Records that the client has reported the downgrade.
     void on_downgraded(token_life& life);
-    /// Its holder wants to release it, but the instances have no room for that. It is held until its release is sent.
+    /// Records that the holder wants to release the lease, but the send windows are full. The lease is held
+    /// until its release is sent.
     void on_release_asked_for(token_life& life) { life.release_asked_for = true; }
-    /// Its holder releases it: it is not valid any more.
+    /// Records that the holder has released the lease, which is no longer valid.
     void on_released(token_life& life);
-    /// Its holder gives it up without a release: it is not valid any more, and nothing is sent for it.
+    /// Records that the holder has abandoned the lease. It is no longer valid, and no command is sent for it.
     void on_abandoned(token_life& life);
-    /// A quorum has a record in the place of its token. Nothing is sent for it any more.
+    /// Records that a quorum has a record in place of the token. No further command is sent for the lease.
     void on_completed(token_life& life);
-    /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
+    /// Records that the client releases the lease, as of `since` by its clock. The holder of a lost lease may
+    /// still be at work.
     void on_given_back(token_life& life, core::time_point since);
-    /// The client has closed, before it had to: no lease that may be valid is held, or may have a quorum of keys.
+    /// Checks a client that has closed before its timeout. No valid lease may be held, and none may have a
+    /// quorum of keys.
     void on_closed(client& c);
-    /// The client is no more.
+    /// Records that the client is dead.
     void on_dead(client& c);
     void on_lost(token_life& life, core::loss why);
-    /// So many of the client's tokens have been let go, or lost, and not done with.
+    /// Checks the number of the client's tokens that were released or lost and are not finished.
     void expect_undone(client& c, std::uint64_t releasing);
-    /// The lease is about to be handed out, with a fence.
+    /// Checks the fence of a lease that is about to be handed out.
     void on_fence(token_life& life, std::uint64_t fence);
-    /// So is a share in it. When it was asked for, so many fences had been handed out.
+    /// Checks the fence of a share. `fences_before` is the number of fences issued before the share was
+    /// requested.
     void on_share_fence(token_life& life, std::uint64_t fence, std::size_t fences_before);
-    /// How many fences have been handed out.
+    /// Returns the number of fences issued so far.
     [[nodiscard]] std::size_t fences_so_far(const std::string& key) { return fences_[key].size(); }
-    /// An instance has given a token its key, or another ttl.
+    /// Records that an instance has granted a token its key, or another ttl.
     void on_granted(std::size_t server, const std::string& token);
-    /// An instance has lost a token's key, or may let it expire too early; or it has given it again. What
-    /// counts then is a key that lasts for as long as the lease is valid by what had been promised.
+    /// Records that an instance has lost a token's key, or may let it expire too early. The opposite is
+    /// `on_restored`. It means that the instance has a key that lasts until the end of the promised validity.
     void on_destroyed(std::size_t server, const std::string& token);
-    /// The same by a restart, where an instance that has restarted is in quarantine.
+    /// Does the same for a restart of a server that is quarantined afterwards.
     void on_forgotten(std::size_t server, const std::string& token);
     void on_restored(std::size_t server, const std::string& token);
 
-    /// After everything was quiet for long enough: no instance has any holder.
+    /// Checks that no instance has a holder. All activity must have ended long before.
     void expect_nobody(const std::vector<std::string>& keys);
-    /// And later: it has no key.
+    /// Checks that no instance has a key. It is called later.
     void expect_no_keys(const std::vector<std::string>& keys);
 
 private:
@@ -253,19 +270,19 @@ private:
     std::vector<std::unique_ptr<voter>>& voters_;
     record_checker records_;
     once_checker once_;
-    std::map<std::string, token_life> lives_;               // by token, without prefix
-    std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
-    std::map<const client*, std::uint64_t> let_go_;         // or lost: how many
-    std::map<const client*, std::uint64_t> ended_;  // and how many tokens are known to be done with
-    std::map<std::string, std::vector<token_life*>> valid_;  // by key
+    std::map<std::string, token_life> lives_;                // By token, without the prefix.
+    std::map<const client*, std::vector<token_life*>> of_;   // Tokens that may be unfinished.
+    std::map<const client*, std::uint64_t> let_go_;          // Number released or lost.
+    std::map<const client*, std::uint64_t> ended_;           // Number known to be finished.
+    std::map<std::string, std::vector<token_life*>> valid_;  // By key.
     struct handed_out {
         const token_life* life;
         std::uint64_t fence;
         bool to_reader;
     };
-    std::map<std::string, std::vector<handed_out>> fences_;  // by key, as they were handed out
+    std::map<std::string, std::vector<handed_out>> fences_;  // By key, in the order of issue.
     std::uint64_t grants_ = 0;
-    std::map<std::string, std::uint64_t> permit_grants_;  // by key: by instances
+    std::map<std::string, std::uint64_t> permit_grants_;  // Grants by instances, by key.
 };
 
 }  // namespace colock::simulation

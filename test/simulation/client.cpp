@@ -25,7 +25,7 @@ namespace {
 
 constexpr duration close_timeout = 500ms;
 constexpr duration slowest_turn = 3ms;
-constexpr duration longest_wait_of_readers = 5s;  // for their turn in the remote queue
+constexpr duration longest_wait_of_readers = 5s;  // For their turn in the remote queue.
 
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
@@ -41,7 +41,7 @@ std::string text_of(const slot_numbers& slots) {
     return result;
 }
 
-/// What an answer says. For a grant of permits, with their numbers.
+/// Returns a vote as text. A grant of permits includes their numbers.
 std::string text_of(const request& r, const core::vote& v) {
     const bool has_slots =
         r.life != nullptr && r.life->is_permit() && v.kind == core::vote_kind::granted;
@@ -116,7 +116,7 @@ std::string words(const request& r) {
     return name + ", token " + r.token();
 }
 
-/// Of a lock with these options.
+/// Returns the readers' kind of a lock with these options.
 const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
     return policy.lease.value_per_holder ? kinds::fenced_shared : kinds::shared;
 }
@@ -130,13 +130,14 @@ bool is_mutex(const runtime::lock_policy& policy) {
            is_ordered(policy);
 }
 
-/// Several tasks of a process have the same one.
+/// Returns an owner. Several tasks of a process may have the same one.
 runtime::ownership some_owner(dice& random) {
     return random.chance(0.4) ? runtime::ownership{1 + random.below(2), random.chance(0.8)}
                               : runtime::ownership{};
 }
 
-/// What an operation of `shared_mutex` ends with on a lease that is held: `done`, or why the lock cannot use that lease.
+/// Returns the expected result of a `shared_mutex` operation on a held lease. It is `done`, or the reason why
+/// the lock cannot use this lease.
 runtime::lease_result usable_on(const spec& readers, const token_life& life) {
     using runtime::lease_result;
     if (readers.key != life.key) {
@@ -178,7 +179,7 @@ const std::string& acquiring::token() {
     return token_;
 }
 
-/// The engine's way to an instance: a route of the client.
+/// Connects the engine to an instance through a route of the client.
 class client::door final : public instance::instance {
 public:
     door(client& c, std::size_t index) : client_(c), index_(index) {}
@@ -382,13 +383,13 @@ void client::defer() {
     post(world_.now() + busy, [this, submitted = now()] {
         submitted_since_ = submitted;
         enter([this] { engine_->turn(); });
-        // Forced: it stands still while the answers come in.
+        // Forced: the client pauses while the replies arrive.
         if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.005)) {
             world_.count(fault::client_pause);
             pause(world_.random.between(100ms, 900ms));
         }
     });
-    // Forced: a lease is let go in the turn in which it is to be renewed.
+    // Forced: a lease is released in the turn in which its renewal is due.
     if (!users_.empty() && world_.random.chance(0.01)) {
         post(world_.now(), [this] { finish(users_[world_.random.below(users_.size())]); });
     }
@@ -449,7 +450,7 @@ spec client::some_spec(const resource& of) {
     return s;
 }
 
-/// Of a lock with several names, in their order.
+/// Chooses the names of a lock with several names, in their order.
 void client::choose_names(spec& s) {
     std::vector<std::string> names{s.key};
     for (const std::string& one : several_) {
@@ -465,12 +466,12 @@ void client::choose_names(spec& s) {
     }
 }
 
-/// As src/api/lock_handle.cpp.
+/// Chooses the options as src/api/lock_handle.cpp does.
 void client::choose_order(runtime::lock_policy& p) {
     p.place_refresh = core::queue_place_settings::refresh_for(p.retry.maximum);
 }
 
-/// Some take the semaphore for one of another limit, or for the lock that they have chosen.
+/// Chooses a semaphore. Some users choose a different limit, or keep the lock that they already have.
 void client::choose_permits(runtime::lock_policy& p, std::uint32_t limit) {
     constexpr std::size_t most_wanted = 3;
     constexpr std::uint32_t most_permits = 4;
@@ -509,8 +510,7 @@ void client::start(const std::vector<resource>& resources, bool takes_several, t
         const auto same =
             std::ranges::find(users_, of.key, [](const user& one) { return one.lock.key; });
         const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
-        u.lock = shares ? same->lock
-                        : some_spec(of);  // a lease is handed off to one that wants the same
+        u.lock = shares ? same->lock : some_spec(of);  // A hand-off requires equal options.
         if (shares && u.lock.policy.kind().announces() && world_.random.chance(0.5)) {
             u.lock = readers_side_of(u.lock);
         }
@@ -534,7 +534,7 @@ void client::start_crowd(std::size_t size) {
         p.lease.instance_timeout = instance_timeout;
         p.retry = {4ms, longest_backoff};
         p.unavailable_timeout = 300ms;
-        const bool holds = i < 3;  // for as long as there is load: that must not cost its lease
+        const bool holds = i < 3;  // Held during the whole load, which must not cause a loss.
         post(world_.now() + world_.random.up_to(5ms), [this, s, holds] { be_served(s, holds); });
     }
 }
@@ -556,7 +556,7 @@ void client::be_served(const spec& s, bool holds) {
     });
 }
 
-/// The release, for which the instances may have no room yet.
+/// Calls `then` when the release has been sent. The send windows may be full until then.
 void client::when_sent(const holding& released, std::function<void()> then) {
     const token_life& life = life_of(released);
     if (life.release_asked_for && !life.let_go && !life.lost) {
@@ -652,7 +652,7 @@ void client::on_delivered(acquiring& o, const acquiring::handler& tell, const ho
         std::ranges::find(operations_, &o, [](const auto& one) { return one.get(); });
     const auto last = *found;
     if (!o.ended) {
-        look_at_downgrades();  // which may have let it in
+        look_at_downgrades();  // A downgrade may have let it in.
         look_at(o);
     }
     operations_.erase(found);
@@ -696,8 +696,8 @@ void client::hold(user& u, const holding& granted) {
     });
 }
 
-/// A function that a task calls with its owner acquires the lock, too. Sometimes it has other options, or takes it for a mutex.
-/// The task may hold the lock by then, or not.
+/// Calls a nested function with the task's owner, which acquires the lock too. It may use different options
+/// or a mutex. The task may or may not still hold the lock by then.
 void client::nest(const spec& outer) {
     dice& random = world_.random;
     if (world_.now() >= end_ || engine_->closing()) {
@@ -739,14 +739,14 @@ void client::nest(const spec& outer) {
     }
 }
 
-/// A task downgrades its lease or asks for a share of it. Sometimes it names another key, or has other options.
+/// A task downgrades its lease, or requests a share. Sometimes it names another key or has other options.
 void client::read_on(user& u, const holding& h) {
     dice& random = world_.random;
     spec readers = readers_side_of(u.lock);
     const duration ttl = readers.policy.lease.ttl;
     if (random.chance(0.05)) {
         readers.key += " of something else";
-    } else if (random.chance(0.3)) {  // with other options, that somebody else may have, too
+    } else if (random.chance(0.3)) {  // With other options, which another user may have too.
         readers.policy = readers_side_of(users_[random.below(users_.size())].lock).policy;
     }
     if (random.chance(life_of(h).is_shared() ? 0.7 : 0.1)) {
@@ -760,7 +760,7 @@ void client::read_on(user& u, const holding& h) {
         if (random.chance(0.2)) {
             downgrade(h, readers_side_of(u.lock));
         }
-        if (random.chance(0.2)) {  // it is let go meanwhile, or soon after that
+        if (random.chance(0.2)) {  // The lease is released at about the same time.
             post(world_.now() + random.up_to(4ms), [this, &u, h] {
                 if (u.lease.state == h.state && u.lease.holder == h.holder) {
                     finish(u);
@@ -770,7 +770,7 @@ void client::read_on(user& u, const holding& h) {
     }
 }
 
-/// It is let go by itself, whatever becomes of the others.
+/// Holds a share. It is released independently of the others.
 void client::hold_share(const holding& h, duration how_long) {
     on_loss(h, [this, h] {
         if (world_.random.chance(0.8)) {
@@ -784,7 +784,7 @@ void client::hold_share(const holding& h, duration how_long) {
     });
 }
 
-/// What a holder does that has heard of the loss of its lease: it lets go at once, after a while, or never.
+/// Reacts to the loss of a lease. The holder releases it immediately, after a while, or never.
 void client::clean_up(user& u, const holding& h) {
     dice& random = world_.random;
     const duration ttl = u.lock.policy.lease.ttl;
@@ -815,7 +815,7 @@ void client::finish(user& u) {
     }
 }
 
-/// An operation on a lease, and its caller, if that wants to hear of it.
+/// An operation on a lease, with an optional callback for its caller.
 template <typename Operation>
 class called final : public Operation {
 public:
@@ -900,7 +900,7 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
     return made;
 }
 
-/// The lease says whether it is a reader's.
+/// Checks that the lease reports the right side, reader or writer.
 void client::expect_side(const holding& h) {
     const token_life& life = life_of(h);
     if (h.held() && h.state->is_shared(h.holder) != life.is_shared()) {
@@ -934,7 +934,7 @@ void client::share(const holding& h, const spec& readers,
     }
 }
 
-/// With what has come of it.
+/// Records the result of the share, and returns the new holder.
 holding client::look_at(const sharing& one) {
     if (one.result() != runtime::lease_result::done) {
         return {};
@@ -953,9 +953,9 @@ holding client::look_at(const sharing& one) {
     return another;
 }
 
-/// A share ends with its rounds, or with its lease.
+/// Checks that a share ends with its rounds or with its lease.
 void client::look_at_shares() {
-    constexpr duration longest = 400ms;  // of several rounds
+    constexpr duration longest = 400ms;  // Covers several rounds.
     for (const auto& one : shares_) {
         if (!one->running()) {
             post(world_.now(), [one, another = look_at(*one)] { one->tell(another); });
@@ -986,14 +986,14 @@ void client::let_go(const holding& h) {
             });
         };
         release();
-        if (world_.random.chance(0.1)) {  // forced: once more, which must take nothing away
+        if (world_.random.chance(0.1)) {  // Forced: a second release has no effect.
             post(world_.now() + world_.random.up_to(20ms), release);
         }
         return;
     }
     if (life.let_go || !(is_holder || life.release_asked_for)) {
         enter([&h] { h.state->let_go(h.holder); });
-        checker_.on_released(life);  // it has ended by itself
+        checker_.on_released(life);  // It has ended already.
         return;
     }
     if (world_.tracing()) {
@@ -1017,7 +1017,7 @@ void client::let_go(const holding& h) {
             return;
         }
         if (h.state->holder() != h.holder) {
-            return;  // it was handed off already
+            return;  // It was already handed off.
         }
         handing_off = !h.lost() && engine_->parts().counts.held == held;
         if (handing_off) {
@@ -1026,7 +1026,8 @@ void client::let_go(const holding& h) {
             checker_.on_released(life);
         }
     });
-    // Forced: it lets go once more, which must have no effect, even if the lease has another holder by then.
+    // Forced: the holder releases again. This must have no effect, even if the lease has another holder by
+    // then.
     if (world_.random.chance(0.1)) {
         post(world_.now() + world_.random.up_to(20ms), [this, h, release] {
             if (!life_of(h).release_asked_for) {
@@ -1038,7 +1039,7 @@ void client::let_go(const holding& h) {
             }
         });
     }
-    // Forced: it stands still until the lease is nearly over, or is.
+    // Forced: the client pauses until the validity is nearly over, or is over.
     if (handing_off && world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
         world_.count(fault::client_pause);
         const duration ttl = life.policy->lease.ttl;
@@ -1046,7 +1047,7 @@ void client::let_go(const holding& h) {
     }
 }
 
-/// Of a lease that is held.
+/// Abandons a held lease.
 void client::abandon(const holding& h) {
     token_life& life = life_of(h);
     const bool stays = leaves_others(h);
@@ -1077,7 +1078,7 @@ void client::on_ended(const holding& h) {
 
 namespace {
 
-/// An operation on a lease that detaches it. Its caller looks at once.
+/// An operation that detaches a lease. Its caller reads the result immediately.
 class detaching final : public runtime::handover_operation {
 public:
     using handover_operation::handed_over;
@@ -1086,7 +1087,7 @@ public:
     void deliver() override {}
 };
 
-/// As in src/api/adopt.cpp.
+/// Returns the lock kind, as src/api/adopt.cpp does.
 const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     for (const kinds::lock_kind* const one :
          {&kinds::exclusive, &kinds::fenced, &kinds::shared, &kinds::fenced_shared, &kinds::writer,
@@ -1232,9 +1233,9 @@ void client::look_at(adopting& o) {
     leases_.push_back({o.current(), &life, {o.holder_number()}, {}});
 }
 
-// --- What the engine does, and what comes of it -----------------------------------------------------
+// --- The engine's activity and its consequences -----------------------------------------------------
 
-/// All that happens in the engine begins here.
+/// Runs `what` inside the engine. All engine activity begins here.
 template <typename Function>
 void client::enter(const Function& what) {
     if (++depth_ == 1) {
@@ -1250,13 +1251,13 @@ void client::act(const world::step& what) {
     enter(what);
 }
 
-/// What the users could see by now.
+/// Checks everything that the users could observe by now.
 void client::look() {
     once_.look();
     look_at_downgrades();
     look_at_shares();
     for (const auto& one : operations_) {
-        static_cast<void>(one->token());  // while there is one
+        static_cast<void>(one->token());  // Reads the token while it exists.
         expect_attempts(*one);
         if (!one->running() && !one->ended) {
             look_at(*one);
@@ -1288,7 +1289,8 @@ void client::look() {
     }
 }
 
-/// The first attempt may begin no sooner than at the deadline, and then takes its time.
+/// Checks the end of an acquire with a deadline. Its first attempt may begin only at the deadline, and then
+/// takes its time.
 void client::expect_in_time(acquiring& o) {
     if (o.deadline == core::never || o.deadline <= clock_.at(o.started) ||
         paused_until_ >= o.started) {
@@ -1300,11 +1302,11 @@ void client::expect_in_time(acquiring& o) {
         !was_sent || (!o.attempts.empty() && o.attempts.back()->asked >= o.deadline);
     const runtime::lock_policy& policy = *o.spec().policy;
     const int rounds =
-        policy.kind().traits().tries_twice ? 4 : 2;  // two for each form of the attempt
+        policy.kind().traits().tries_twice ? 4 : 2;  // Two rounds for each form of the attempt.
     const duration longest = policy.lease.agreement == core::agreement::same
-                                 ? 2 * policy.lease.ttl  // no round is of use after that
+                                 ? 2 * policy.lease.ttl  // Later rounds are useless.
                                  : rounds * policy.lease.instance_timeout;
-    // One that was to begin in the next turn may be cancelled before that.
+    // An attempt that would begin in the next turn may be cancelled before it.
     const duration grace = began_late          ? longest + 5ms
                            : o.token().empty() ? slowest_turn + 1ms
                                                : 1ms;
@@ -1313,7 +1315,7 @@ void client::expect_in_time(acquiring& o) {
     }
 }
 
-/// Somebody else has the lock only if an instance, or this client, knows of somebody.
+/// Checks a `contended` result. An instance or this client must have seen another holder or waiter.
 void client::expect_contention(const acquiring& o) {
     if (o.result() == core::acquire_outcome::contended && !o.was_denied() &&
         !has_others_in_front(o) && behind_[o.spec().key].empty()) {
@@ -1322,7 +1324,8 @@ void client::expect_contention(const acquiring& o) {
     }
 }
 
-/// It fails because of another kind or another limit only if so many instances say so that there can be no quorum.
+/// Checks a failure because of another kind or limit. Enough instances must have reported it to rule out a
+/// quorum.
 void client::expect_mismatch(const acquiring& o) const {
     const bool is_kind = o.result() == core::acquire_outcome::wrong_kind;
     if (!is_kind && o.result() != core::acquire_outcome::wrong_limit) {
@@ -1338,7 +1341,7 @@ void client::expect_mismatch(const acquiring& o) const {
     }
 }
 
-/// Whether this client has a lease, or a waiter that came earlier, which keeps this one from the lock.
+/// Returns whether an earlier waiter or a lease of this client keeps this acquire from the lock.
 bool client::has_others_in_front(const acquiring& o) const {
     const bool reads = o.spec().admission().shares_lease();
     for (const auto& one : operations_) {
@@ -1353,7 +1356,7 @@ bool client::has_others_in_front(const acquiring& o) const {
     }
     const auto ended = ended_at_.find(o.spec().key);
     if (ended != ended_at_.end() && ended->second == now()) {
-        return true;  // the client may not have noticed it yet
+        return true;  // The client may not have detected the end yet.
     }
     const permit_wish wish = wish_of(o.spec().policy->kind().traits().token_prefix);
     std::uint32_t taken = wish.count;
@@ -1433,7 +1436,7 @@ void client::look_at(acquiring& o) {
     leases_.push_back({o.current(), &life, {o.holder_number()}, o.acts_for()});
 }
 
-/// The lease is handed off.
+/// Records a hand-off.
 void client::take_over(tracked& lease, const acquiring& o) {
     const holding next{lease.state, o.holder_number()};
     lease.holders = {next.holder};
@@ -1449,7 +1452,7 @@ void client::take_over(tracked& lease, const acquiring& o) {
                            next.lost() ? core::never : lease.state->valid_until(next.holder));
 }
 
-/// An owner has entered its lease again.
+/// Records that an owner has entered its lease again.
 void client::enter_again(tracked& lease, const holding& h, const spec& by) {
     ++world_.tally.entries;
     add_entry(h, by);
@@ -1476,7 +1479,7 @@ void client::add_entry(const holding& h, const spec& of) {
     }
 }
 
-/// By what its owner has at this moment.
+/// Returns the expected result, given the owner's current leases.
 client::entering client::expected_of(const spec& s) const {
     entering result = entering::waits;
     for (const entry& one : entries_) {
@@ -1520,7 +1523,7 @@ void client::expect_entering(const acquiring& o, entering expected) {
     }
 }
 
-/// Nobody waits whose owner has the lock, and might enter.
+/// Checks that no operation waits while its owner has the lock and could enter it.
 void client::expect_owners_entered() {
     for (const auto& one : operations_) {
         if (one->running() && one->acts_for().reenters &&
@@ -1539,9 +1542,9 @@ void client::look_at_downgrades() {
     std::erase_if(downgrades_, [](const auto& one) { return one->told; });
 }
 
-/// It ends with its rounds, or with its lease.
+/// Checks a downgrade, which must end with its rounds or with its lease.
 void client::look_at(downgrading& one) {
-    constexpr duration longest = 400ms;  // of several rounds
+    constexpr duration longest = 400ms;  // Covers several rounds.
     token_life& life = life_of(one.lease);
     if (one.running()) {
         const bool is_late = std::max(one.started, paused_until_) + longest < world_.now();
@@ -1572,7 +1575,7 @@ void client::look_at(tracked& lease) {
         lease.holders.empty() ? lease.state->holder() : *lease.holders.begin();
     if (life.release_asked_for && lease.state->valid_until(holder) == core::time_point::min() &&
         lease.state->loss(holder) == core::loss::none) {
-        checker_.on_released(life);  // it has waited for room
+        checker_.on_released(life);  // The release waited for room in the send window.
     }
     if (life.let_go || life.handing_off) {
         return;
@@ -1580,7 +1583,7 @@ void client::look_at(tracked& lease) {
     if (life.is_shared() || (lease.who.is_known() && !life.release_asked_for)) {
         expect_holders(lease);
     }
-    // That of a lease that readers share is the one of its newest holder.
+    // If readers share the lease, its fence is that of the newest holder.
     const bool is_another =
         life.is_shared() ? lease.state->fence() < life.fence : lease.state->fence() != life.fence;
     if (life.policy->lease.value_per_holder && is_another) {
@@ -1604,7 +1607,7 @@ void client::look_at(tracked& lease) {
     }
 }
 
-/// It is held by those that have not let go, and nobody else.
+/// Checks that exactly the unreleased holders hold the lease.
 void client::expect_holders(const tracked& lease) {
     const std::uint32_t first =
         lease.holders.empty() ? lease.state->holder() : *lease.holders.begin();
@@ -1619,7 +1622,7 @@ void client::expect_holders(const tracked& lease) {
     }
 }
 
-/// Whether readers have the lock, and others of the client may join them.
+/// Returns whether readers have the lock and other readers of the client may join them.
 bool client::is_read(const std::string& key) const {
     const auto is_on = [&key](const tracked& one) { return one.life->key == key; };
     const auto is_writers = [](const tracked& one) {
@@ -1630,7 +1633,7 @@ bool client::is_read(const std::string& key) const {
                                 [&](const tracked& one) { return is_on(one) && is_writers(one); });
 }
 
-/// A reader that is the first to wait does not wait for readers of its client.
+/// Checks that the first waiting reader does not wait for readers of its own client.
 void client::expect_readers_begin() {
     std::uint64_t may_wait = 0;
     for (auto one = operations_.begin(); one != operations_.end(); ++one) {
@@ -1646,12 +1649,12 @@ void client::expect_readers_begin() {
     }
 }
 
-/// The client counts a lease once for each of its holders.
+/// Checks that the client counts a lease once for each of its holders.
 void client::expect_counted() {
     std::uint64_t held = 0;
     for (const tracked& one : leases_) {
         if (one.life->handing_off) {
-            return;  // it may have been released instead
+            return;  // It may have been released instead.
         }
         held += one.life->lost          ? 0
                 : one.life->is_shared() ? one.holders.size()
@@ -1664,7 +1667,8 @@ void client::expect_counted() {
     }
 }
 
-/// A waiting writer has to try again before its mark ends. A reader has to try now and then, whoever waits before it elsewhere.
+/// Checks the interval between attempts. A waiting writer must attempt again before its writer mark expires.
+/// A reader must attempt from time to time, even if other clients are ahead.
 void client::expect_attempts(acquiring& waiting) {
     if (!waiting.running() || engine_->closing()) {
         return;
@@ -1689,7 +1693,7 @@ void client::expect_attempts(acquiring& waiting) {
     }
 }
 
-/// A holder lets go: whether others of its process go on with the same lease.
+/// Records that a holder has released. Returns whether the lease still has other holders.
 bool client::leaves_others(const holding& h) {
     std::erase_if(entries_, [&h](const entry& one) {
         return one.lease.state == h.state && one.lease.holder == h.holder;
@@ -1702,13 +1706,13 @@ bool client::leaves_others(const holding& h) {
     return !found->holders.empty();
 }
 
-/// The waiters of a process get a lock in the order in which they came.
+/// Checks that waiters of a process acquire a lock in the order of their arrival.
 void client::expect_order(const acquiring& granted) const {
     for (const auto& one : operations_) {
         if (one.get() == &granted) {
             return;
         }
-        // One that waits for another of its names lets those behind it pass after 100 ms.
+        // After 100 ms, a waiter for another of its names lets later waiters pass.
         const bool may_let_pass =
             !one->spec().more_names.empty() &&
             engine_->parts().turn.recent_time() - one->arrived() >= core::milliseconds(100);
@@ -1724,7 +1728,7 @@ void client::count_renewals() {
     world_.tally.renewals += renewed - std::exchange(renewals_, renewed);
 }
 
-/// Of a command that is seen for the first time.
+/// Records a command that is seen for the first time.
 void client::note(const instance::submission& one) {
     request& r = requests_.emplace_back(one);
     if (core::is_of_record(one.command.step)) {
@@ -1736,7 +1740,7 @@ void client::note(const instance::submission& one) {
         return;
     }
     if (one.command.token.empty()) {
-        return;  // of the remote queue
+        return;  // A command of the remote queue.
     }
     const core::lease_tag tag = core::lease_tag::from(one.tag);
     if (tag.purpose() == purpose::acquire) {
@@ -1754,7 +1758,7 @@ void client::note(const instance::submission& one) {
             (*by)->life = r.life;
         } else {
             checker_.on_not_adopted(*r.life,
-                                    false);  // it was given up in the turn in which it began
+                                    false);  // Given up in its first turn.
         }
     }
     if (tag.purpose() == purpose::acquire) {
@@ -1773,7 +1777,7 @@ void client::note(const instance::submission& one) {
         once_.look();
         for (tracked& lease : leases_) {
             if (lease.life == r.life) {
-                look_at(lease);  // it may just have been lost
+                look_at(lease);  // It may just have been lost.
             }
         }
         checker_.on_given_back(*r.life, submitted_since_);
@@ -1802,7 +1806,8 @@ void client::note_once(request& r) {
     }
 }
 
-/// It does not try again if all instances have said in time that the key is another lock's.
+/// Checks that no further attempt is made after all instances have reported in time that the key belongs to
+/// another lock.
 void client::expect_no_mismatch(const acquiring& o) const {
     constexpr duration least_timeout = 20ms;
     if (o.attempts.empty() ||
@@ -1838,7 +1843,7 @@ void client::send(std::size_t instance, const instance::batch& commands) {
     }
 }
 
-/// Where all want locks of their own, first attempts are sent in the order in which they were asked for.
+/// With a crowd, each user wants a lock of its own. First attempts are sent in the order of the requests.
 void client::expect_in_order(const acquiring& sent) {
     if (world_.faults().crowd == 0 || sent.attempts.size() != 1) {
         return;
@@ -1921,11 +1926,12 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
     }
-    if (r.groups) {  // the names of the other slots may be dealt with yet
+    if (r.groups) {  // Commands for names in other slots may still be pending.
         post(world_.now(), [this, instance, r, v] { routes_[instance]->on_answer(r, v); });
         return;
     }
-    const bool has_key = r.is_partly_done && !core::outcome_unknown(why);  // as in `redis::cluster`
+    // As in `redis::cluster`.
+    const bool has_key = r.is_partly_done && !core::outcome_unknown(why);
     on_answer(instance, r, has_key ? core::vote::failed(core::failure::unclear_error) : v);
 }
 
@@ -1938,7 +1944,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
                                ", " + text_of(r, v));
     }
     if (is_in_order(r.command)) {
-        // An attempt of a lock whose order binds is denied before its waiter waits.
+        // With a binding order, an attempt is denied before its waiter waits.
     } else if (r.command.step == core::step::leave) {
         behind_[r.key()].erase(r.command.ticket);
     } else if (r.command.step == core::step::join && v.kind == core::vote_kind::granted) {
@@ -1975,7 +1981,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
 
 void client::on_accepting(std::size_t instance) {
     if (stopped_ || instance >= routes_.size()) {
-        return;  // it has ended, or has not begun
+        return;  // The client has ended, or has not begun.
     }
     checker_.on_accepting(*this, instance);
     enter([&] {

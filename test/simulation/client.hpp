@@ -39,10 +39,10 @@ namespace colock::simulation {
 
 class client;
 
-/// An acquire, and its caller.
+/// An acquire and its caller.
 class acquiring final : public runtime::acquire_operation {
 public:
-    /// Called when its caller hears how it ended; with an empty one if it was not granted.
+    /// Called when the caller learns the result. The holding is empty if the lock was not granted.
     using handler = std::function<void(const holding& granted)>;
 
     acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] bool granted() const noexcept {
         return !running() && result() == core::acquire_outcome::granted;
     }
-    /// Of its latest attempt, or of the lease that it got.
+    /// Returns the token of the latest attempt, or of the acquired lease.
     [[nodiscard]] const std::string& token();
     [[nodiscard]] const std::shared_ptr<runtime::lease_driver>& current() const noexcept {
         return current_lease();
@@ -66,18 +66,18 @@ public:
 
     using acquire_operation::has_met_record;
     using acquire_operation::result;
-    /// Whether its client has heard a denial of one of its attempts.
+    /// Returns whether the client has received a denial of one of its attempts.
     [[nodiscard]] bool was_denied() const {
         return std::ranges::any_of(attempts, &token_life::denied);
     }
 
     const true_time started;
     const core::time_point deadline;
-    /// Since then it has nobody of its client in front, by the client's clock.
+    /// Since this time, by the client's clock, no other user of the client is ahead.
     core::time_point first_since;
-    std::size_t fences_before = 0;            ///< how many were handed out before it began
-    bool ended = false;                       ///< and that was seen
-    std::vector<const token_life*> attempts;  ///< that were sent
+    std::size_t fences_before = 0;            ///< Number of fences issued before it began.
+    bool ended = false;                       ///< It has ended, and the checker has seen this.
+    std::vector<const token_life*> attempts;  ///< The attempts that were sent.
 
 private:
     client& client_;
@@ -85,10 +85,11 @@ private:
     std::string token_;
 };
 
-/// An acquire that goes on with a lease which was detached, and its caller.
+/// The adoption of a detached lease, and its caller.
 class adopting final : public runtime::acquire_operation {
 public:
-    /// Called when its caller hears how it ended. If the lease is neither granted nor lost, it may be adopted again.
+    /// Called when the caller learns the result. If the lease is neither granted nor lost, it may be adopted
+    /// again.
     using handler = std::function<void(const holding& granted, bool is_lost)>;
 
     adopting(client& by, std::shared_ptr<const runtime::lock_spec> spec,
@@ -112,15 +113,15 @@ public:
         return acquire_operation::spec();
     }
 
-    token_life* life = nullptr;  ///< once something was sent
-    bool ended = false;          ///< and that was seen
+    token_life* life = nullptr;  ///< Set once a command was sent.
+    bool ended = false;          ///< It has ended, and the checker has seen this.
     const handler tell;
 
 private:
     client& client_;
 };
 
-/// A downgrade, and its caller.
+/// A downgrade and its caller.
 class downgrading final : public runtime::downgrade_operation {
 public:
     downgrading(const holding& h, std::shared_ptr<const runtime::lock_spec> readers, true_time now)
@@ -134,11 +135,11 @@ public:
 
     const holding lease;
     const true_time started;
-    bool ended = false;  ///< and that was seen
-    bool told = false;   ///< its caller was
+    bool ended = false;  ///< It has ended, and the checker has seen this.
+    bool told = false;   ///< The caller has received the result.
 };
 
-/// A share that somebody has asked for, and its caller.
+/// A requested share and its caller.
 class sharing final : public runtime::share_operation {
 public:
     sharing(const holding& h, std::shared_ptr<const runtime::lock_spec> readers, true_time now,
@@ -156,16 +157,17 @@ public:
 
     const holding from;
     const true_time started;
-    const std::size_t fences_before;  ///< how many were handed out before it was asked for
+    const std::size_t fences_before;  ///< Number of fences issued before the request.
     const std::function<void(const holding&)> tell;
 };
 
-/// A process that uses the library: the engine, as it is in a program, in a world of virtual time, and its users.
+/// A process that uses the library. It consists of the real engine in a world of virtual time, and of its
+/// users.
 ///
-/// Between two things that happen in the process anything may happen elsewhere.
+/// Between two events of the process, anything may happen elsewhere.
 class client final : private runtime::environment {
 public:
-    /// Of those that wait, as their policies say.
+    /// The maximum backoff of a waiter, as set by the policies.
     static constexpr duration longest_backoff{60'000'000};
 
     client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index);
@@ -173,18 +175,19 @@ public:
     client& operator=(const client&) = delete;
     ~client();
 
-    /// Lets its users take locks until `end`. If `takes_several`, some take several of them at once.
+    /// Lets the users acquire locks until `end`. If `takes_several` is set, some users lock several names
+    /// together.
     void start(const std::vector<resource>& resources, bool takes_several, true_time end);
-    /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
+    /// Adds `size` users, each with a lock of its own. See `fault_model::crowd`.
     void start_crowd(std::size_t size);
 
-    /// Lets more users work on records until `end`.
+    /// Adds users that work on records until `end`.
     void start_records(const std::vector<std::string>& records,
                        const std::vector<std::string>& locks, true_time end) {
         records_.start(records, locks, end);
     }
 
-    // The same for a scenario, which says itself what its users do.
+    // The interface for scenarios, which control the users themselves.
 
     std::shared_ptr<acquiring> acquire(const spec& s, core::time_point deadline,
                                        acquiring::handler on_finished);
@@ -192,30 +195,32 @@ public:
         return acquire(s, core::never, std::move(on_finished));
     }
     void cancel(acquiring& o);
-    /// An owner enters its lease at once; an empty one, if it holds none.
+    /// Lets an owner enter its lease immediately. Returns an empty holding if it holds none.
     holding reenter(const spec& s);
-    /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
+    /// Releases a lease, or hands it off to the next waiter of this process. The lease may be held or lost.
     void let_go(const holding& h);
-    /// Of a lease that is held: the same, but its keys are left to their ttl.
+    /// Abandons a held lease. Its keys expire with their ttl.
     void abandon(const holding& h);
-    /// The same, and another client may go on with it. Gives what that needs; nothing if it has other holders.
+    /// Detaches a held lease, so another client can adopt it. Returns the text for that, or nothing if the
+    /// lease has other holders.
     std::optional<std::string> detach(const holding& h);
-    /// Goes on with a lease that was detached, as a lease of that lock. Without one, with some options.
+    /// Adopts a detached lease as a lease of that lock. Without `as`, the options are random.
     std::shared_ptr<adopting> adopt(const std::string& text, const std::optional<spec>& as,
                                     adopting::handler on_finished);
-    /// The same, and a user holds it for a while. `tell` is called if another client may adopt it.
+    /// Adopts a lease that a user then holds for a while. `tell` is called if another client may adopt it.
     void take_over(const std::string& text, const std::function<void()>& tell);
-    /// Told of what a lease needs that was detached.
+    /// Called with the text of each detached lease.
     std::function<void(const std::string& text)> on_detached;
     void when_sent(const holding& released, std::function<void()> then);
     void on_loss(const holding& h, std::function<void()> tell);
     void extend(const holding& h, duration ttl);
-    /// A writer's lease is to become a reader's.
+    /// Downgrades a writer's lease to a reader's.
     std::shared_ptr<downgrading> downgrade(const holding& h, const spec& readers);
-    /// Another holder for a reader's lease; an empty one, if that cannot be. `tell` is called at once without fencing.
+    /// Adds a holder to a reader's lease. The holding is empty if this is impossible. Without fencing, `tell`
+    /// is called immediately.
     void share(const holding& h, const spec& readers, std::function<void(const holding&)> tell);
 
-    // What goes wrong.
+    // Faults.
 
     void pause(duration how_long);
     void crash();
@@ -231,7 +236,7 @@ public:
     }
     // For its calls of `once`.
 
-    /// Lets more users call `once` until `end`.
+    /// Adds users that call `once` until `end`.
     void start_once(const std::vector<std::string>& names, true_time end) {
         once_.start(names, end);
     }
@@ -239,26 +244,26 @@ public:
     [[nodiscard]] once_checker& once_rules() { return checker_.once(); }
     [[nodiscard]] std::size_t instances() const { return voters_.size(); }
     [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
-    /// A quorum has a record in place of the token of that lease.
+    /// Called when a quorum has a record in place of the lease's token.
     void on_completed(const holding& h);
-    /// That lease is released, as no quorum has the record.
+    /// Called when the lease is released because no quorum has the record.
     void on_ended(const holding& h);
 
-    /// Does something in the engine.
+    /// Runs `what` inside the engine.
     void act(const world::step& what);
 
     // For its routes.
 
-    /// Everything in the process happens through these: later, while it stands still; never, once it
-    /// is dead.
+    /// Schedules an event of the process. It is delayed while the process is paused, and dropped once it is
+    /// dead.
     void post(true_time when, world::step what);
     void run_or_defer(world::step what);
-    /// Sends a command there, unless there is a reason not to: then it is false.
+    /// Sends a command to this instance. Returns false if there is a reason not to send it.
     bool send_on(std::size_t instance, connection& way, request r,
                  std::optional<script_form> form = std::nullopt, bool again = false);
-    /// The command was not executed there: it counts as not sent.
+    /// Records that the command was not executed there. It then counts as unsent.
     request unsent(std::size_t instance, request r);
-    /// The command is not sent.
+    /// Reports a command that is not sent.
     void refuse(std::size_t instance, const request& r, const core::vote& v);
     void on_answer(std::size_t instance, const request& r, const core::vote& v);
     void on_accepting(std::size_t instance);
@@ -271,16 +276,16 @@ public:
     [[nodiscard]] const local_clock& clock() const { return clock_; }
     [[nodiscard]] core::time_point now() const noexcept override { return clock_.at(world_.now()); }
     [[nodiscard]] const std::string& who() const { return name_; }
-    /// Until when it last stood still.
+    /// The end of the last pause.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
     [[nodiscard]] const runtime::engine& engine() const { return *engine_; }
-    /// For how long the oldest of those has waited that want the key; not while the client stood still.
+    /// Returns the longest wait of any waiter for the key. Pauses of the client do not count.
     [[nodiscard]] duration longest_wait(const std::string& key) const;
-    /// What the first of those wants; null if nobody does.
+    /// Returns the lock of the first waiter for the key, or null if there is none.
     [[nodiscard]] const runtime::lock_spec* first_wish(const std::string& key) const;
-    /// Those of its waiters for a key that may have a place in the order of all.
+    /// Returns the waiters for a key that may have a place in the order across clients.
     [[nodiscard]] client_waiters waiters_for(const std::string& key) const;
-    /// By which the instances know it.
+    /// The number by which the instances identify the client.
     [[nodiscard]] std::uint64_t number() const { return engine_->parts().client_number; }
     void expect_nothing_pending() const;
 
@@ -305,11 +310,11 @@ private:
     private:
         struct batch {
             std::size_t unanswered = 0;
-            bool is_answered = false;  // one of its commands
+            bool is_answered = false;  // Whether one of its commands is.
         };
         instance::send_window window_{std::size_t{1} << 16U, instance_timeout / 2};
         std::size_t in_flight_ = 0;
-        std::map<core::time_point, batch> batches_;  // by when they were sent
+        std::map<core::time_point, batch> batches_;  // By the time of sending.
     };
     struct user {
         spec lock;
@@ -320,18 +325,18 @@ private:
     struct tracked {
         std::shared_ptr<runtime::lease_driver> state;
         token_life* life;
-        std::set<std::uint32_t> holders;  // that have not let go
-        runtime::ownership who;           // of the latest
+        std::set<std::uint32_t> holders;  // Holders that have not released.
+        runtime::ownership who;           // Of the latest holder.
         std::size_t handoffs = 0;
     };
-    /// What an owner has of a lease, until it lets go of that.
+    /// An owner's entry into a lease, until it is released.
     struct entry {
         holding lease;
         std::string key;
         runtime::ownership who;
         bool has_fence;
     };
-    /// What an acquire of an owner comes to at once.
+    /// The immediate result of an acquire by an owner.
     enum class entering { waits, enters, would_deadlock, has_lost };
 
     // The world of its engine.
@@ -355,7 +360,7 @@ private:
     static void choose_order(runtime::lock_policy& p);
     [[nodiscard]] core::time_point some_deadline();
 
-    // What the engine does, and what comes of it.
+    // The activity of the engine and its consequences.
     template <typename Function>
     void enter(const Function& what);
     void look();
@@ -404,39 +409,38 @@ private:
     std::string name_;
     local_clock clock_;
     std::vector<std::uint64_t> last_sent_;
-    true_time last_started_{};  // of the acquires that were sent, where there is a crowd
-    std::vector<flow> flows_;   // by instance
+    true_time last_started_{};  // Of the sent acquires of a crowd.
+    std::vector<flow> flows_;   // By instance.
     std::shared_ptr<runtime::engine> engine_;
-    std::vector<std::unique_ptr<route>> routes_;  // to each instance
+    std::vector<std::unique_ptr<route>> routes_;  // To each instance.
     std::deque<user> users_;
-    std::vector<std::string> several_;  // names of which locks may have more than one; mostly none
-    std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
+    std::vector<std::string> several_;  // Names for locks with several names. Usually empty.
+    std::vector<std::shared_ptr<acquiring>> operations_;  // In the order in which they began.
     std::vector<std::shared_ptr<adopting>> adoptions_;
-    std::vector<std::shared_ptr<downgrading>>
-        downgrades_;                                // whose callers have not heard of the end
-    std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted
+    std::vector<std::shared_ptr<downgrading>> downgrades_;  // Not yet reported.
+    std::vector<std::shared_ptr<sharing>> shares_;          // Shares that are being counted.
     std::vector<tracked> leases_;
-    std::vector<entry> entries_;  // of owners
+    std::vector<entry> entries_;  // Of owners.
     record_work records_;
     once_work once_;
-    std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
-    /// By key: its tickets in the remote queue that have another client in front.
+    std::map<std::string, core::time_point> ended_at_;  // By key: when its last lease ended.
+    /// By key: the tickets in the remote queue that have another client ahead.
     std::map<std::string, std::set<std::uint64_t>> behind_;
-    std::vector<request> requests_;  // of the batch that is being sent
+    std::vector<request> requests_;  // Of the batch that is being sent.
     bool batch_is_new_ = true;
-    unsigned depth_ = 0;  // of what happens in the engine now
+    unsigned depth_ = 0;  // Nesting depth of the engine calls.
     std::uint64_t wake_number_ = 0;
-    core::time_point submitted_since_{};  // what the next batch has
+    core::time_point submitted_since_{};  // The start time of the next batch.
     std::uint64_t renewals_ = 0;
     true_time paused_until_{};
     true_time end_{};
     core::time_point closing_since_{};
-    bool closed_ = false;  // and that was seen
+    bool closed_ = false;  // Closed, and the checker has seen this.
     bool dead_ = false;
     bool stopped_ = false;
 };
 
-/// Whether that waiter for that key waits in one of these clients.
+/// Returns whether this waiter for the key still waits in one of these clients.
 [[nodiscard]] bool waits_in(const std::vector<std::unique_ptr<client>>& clients,
                             const std::string& key, const stored_waiter& one);
 

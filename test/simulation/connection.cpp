@@ -14,7 +14,7 @@ namespace colock::simulation {
 
 namespace {
 
-/// For how long a grant waits for its replicas.
+/// How long a grant waits for its replicas.
 constexpr duration replicas_timeout = 10ms;
 
 }  // namespace
@@ -36,14 +36,14 @@ void connection::connect() {
         return;
     }
     const true_time open = std::max({blocked_until_[to_server], blocked_until_[to_client],
-                                     server_.paused_until()});  // the probe is to be answered
+                                     server_.paused_until()});  // The probe must get a reply.
     if (!server_.up() || !server_.is_master() || open > world_.now()) {
         world_.at(std::max(open, world_.now() + 5ms), [this] { connect(); });
         return;
     }
     auto made = std::make_unique<wire>();
     made->session = server_.open([this, &w = *made] { tell_changes(w); });
-    if (made->session == nullptr) {  // it must not vote
+    if (made->session == nullptr) {  // The server must not vote.
         world_.after(20ms, [this] { connect(); });
         return;
     }
@@ -53,7 +53,7 @@ void connection::connect() {
     owner_.on_accepting();
 }
 
-/// As `instance::redis` does.
+/// Probes the server, as `instance::redis` does.
 void connection::probe() {
     const duration length = world_.faults().quarantine;
     if (length > duration::zero()) {
@@ -107,7 +107,7 @@ true_time connection::open_at(const wire& w, direction d) const {
     return open;
 }
 
-/// Delivers what has arrived.
+/// Delivers the messages that have arrived.
 void connection::pump(wire& w, direction d) {
     auto& messages = w.messages[d];
     while (!messages.empty() && messages.front().arrival <= world_.now() &&
@@ -135,7 +135,7 @@ void connection::pump(wire& w, direction d) {
     }
 }
 
-/// As `instance::redis::node` does.
+/// Handles a reply, as `instance::redis::node` does.
 void connection::on_reply(const message& m) {
     const sent_request& r = m.commands.front();
     shortest_refused_ = shortest_refused_ || m.answer.is_refused_for_good;
@@ -152,7 +152,8 @@ void connection::on_reply(const message& m) {
     }
 }
 
-/// The key that is in its way may be one that our own release, which it has overtaken, deletes.
+/// Handles a vote. If a release of this client was overtaken, the blocking key may be its own. The command is
+/// then sent again.
 void connection::on_vote(const sent_request& r, const core::vote& v) {
     if (v.kind == core::vote_kind::denied &&
         to_resend_.has_overtaken(r.what.command.key, r.number)) {
@@ -256,7 +257,7 @@ void connection::execute(wire& w, const message& m) {
     tell_changes(w);
 }
 
-/// As CLIENT TRACKING does.
+/// Reports changed keys, as CLIENT TRACKING does.
 void connection::tell_changes(wire& w) {
     for (const std::string& key : w.session->take_changes()) {
         if (!w.broken) {
@@ -267,10 +268,10 @@ void connection::tell_changes(wire& w) {
     }
 }
 
-/// As WAIT does, which comes behind each acquire.
+/// Waits for replicas, as the WAIT after each acquire does.
 void connection::wait_for_replicas(wire& w, std::uint64_t written, true_time until) {
     if (!w.unreplicated) {
-        return;  // the connection is over
+        return;  // The connection has ended.
     }
     const std::size_t acked = voter_.replicas_of(node_, written);
     const auto wanted = static_cast<unsigned>(voter_.kind().replicas_acked);

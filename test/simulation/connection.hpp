@@ -26,7 +26,7 @@ namespace colock::simulation {
 
 class connection;
 
-/// What hears of a connection: that which leads a client to its instance.
+/// The observer of a connection: the route from a client to its instance.
 class connection_owner {
 public:
     connection_owner() = default;
@@ -34,51 +34,54 @@ public:
     connection_owner& operator=(const connection_owner&) = delete;
     virtual ~connection_owner() = default;
 
-    /// It was connected. Gives until when the server grants no locks since it was promoted.
+    /// Called when the connection is established. Returns the end of the quarantine that began with the
+    /// server's promotion.
     virtual core::time_point admit(const server& s) = 0;
-    /// It has become ready.
+    /// Called when the connection is ready.
     virtual void on_accepting() = 0;
     virtual void on_broken() = 0;
     virtual void on_answer(const request& r, const core::vote& v) = 0;
-    /// Something has happened to a key that the client has asked for.
+    /// Called when a tracked key has changed.
     virtual void on_key_changed(const std::string& key) = 0;
-    /// The server has not executed it, since its slot is elsewhere, or cannot be used now.
+    /// Called when the server has not executed the command, because its slot is elsewhere or unusable at the
+    /// moment.
     virtual void on_redirected(const request& r, const instance::redis::redirection& to) = 0;
-    /// Sends again what the server has not executed, in that form. Returns false if there is a reason not to.
+    /// Sends a command again that the server has not executed, in this form. Returns false if there is a
+    /// reason not to.
     virtual bool send_again(connection& way, const request& r, script_form form) = 0;
-    /// Does that when the client runs.
+    /// Runs the step when the client runs.
     virtual void run_or_defer(world::step what) = 0;
 };
 
-/// A client's connection to a server, as TCP makes it: what is sent arrives in order, late, or not
-/// at all, and then the connection breaks. It connects again by itself.
+/// A client's connection to a server, with the properties of TCP. Messages arrive in order, possibly late. If
+/// a message is lost, the connection breaks. It reconnects automatically.
 class connection {
 public:
     connection(world& w, voter& v, std::size_t node, std::string client, const local_clock& clock,
                std::uint64_t& last_executed, connection_owner& owner);
 
-    /// To connect.
+    /// Connects.
     void start() { connect(); }
     [[nodiscard]] bool ready() const { return wire_ != nullptr; }
-    /// Until when its server grants no locks, for all that the client knows, by the client's clock.
+    /// Returns the end of the server's quarantine as the client computes it, by the client's clock.
     [[nodiscard]] core::time_point quarantined_until() const { return quarantined_until_; }
-    /// Whether its server cannot serve such a lock, so that the command must not be sent.
+    /// Returns whether the server cannot serve such a lock. The command must then not be sent.
     [[nodiscard]] bool forbids(const kinds::command& command) const {
         return wire_ != nullptr && wire_->session->probed().forbids(command);
     }
-    /// Sends a command, in that form if one is given. Releases that are sent at the same time may become one command. `again`: the
-    /// server has not executed it before.
+    /// Sends a command, in this form if one is given. Releases that are sent at the same time may be merged
+    /// into one command. `again` means that the server has not executed it before.
     void send(const request& r, std::optional<script_form> form, bool again);
 
     enum direction : std::size_t { to_server, to_client };
-    /// Nothing gets through before `until`.
+    /// Delivers no messages before `until`.
     void block(direction d, true_time until);
-    /// Breaks; what was not answered is failed. What was sent and has not arrived never does, or does
-    /// so much later than it would have; without `deliver_after` chance decides.
+    /// Breaks the connection and fails all unanswered commands. Messages in flight are lost, or arrive much
+    /// later. Without `deliver_after`, this is random.
     void reset(std::optional<duration> deliver_after = std::nullopt);
-    /// As `reset`, and it does not connect again.
+    /// Resets the connection without reconnecting.
     void close();
-    /// The client has ended.
+    /// Called when the client has ended.
     void abandon();
 
 private:
@@ -86,20 +89,20 @@ private:
         true_time arrival{};
         true_time sent{};
         std::vector<sent_request>
-            commands{};  // to the server: what is sent as one. To the client: one
+            commands{};  // To the server: commands sent as one. To the client: one command.
         script_form form = script_form::shortest;
         outcome answer{};
-        std::string changed_key{};  // instead of all that
+        std::string changed_key{};  // Replaces all of these.
     };
     /// One TCP connection.
     struct wire {
         std::unique_ptr<redis_session> session{};
         std::array<std::deque<message>, 2> messages;
         std::array<true_time, 2> last_arrival{};
-        std::array<bool, 2> is_held_up{};  // it goes on at a time that is known
+        std::array<bool, 2> is_held_up{};  // Delivery resumes at a known time.
         bool broken = false;
         std::optional<message>
-            unreplicated{};  // a grant that waits for replicas, and all else behind it
+            unreplicated{};  // A grant that waits for replicas, with all later messages.
     };
 
     void put(wire& w, direction d, message m);
@@ -124,15 +127,15 @@ private:
     std::size_t node_;
     server& server_;
     std::string client_;
-    const local_clock& clock_;  // the client's
+    const local_clock& clock_;  // The client's clock.
     std::uint64_t& last_executed_;
     connection_owner& owner_;
     std::array<true_time, 2> blocked_until_{};
     std::vector<std::unique_ptr<wire>> wires_;
-    wire* wire_ = nullptr;  // the one in use
+    wire* wire_ = nullptr;  // The connection in use.
     // As in `instance::redis::node`:
     resend_queue to_resend_;
-    std::vector<request> resent_;  // the commands in it, in its order
+    std::vector<request> resent_;  // The queued commands, in order.
     resend_queue::number last_number_ = 0;
     bool shortest_refused_ = false;
     bool abandoned_ = false;

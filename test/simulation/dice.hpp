@@ -10,8 +10,8 @@
 
 namespace colock::simulation {
 
-/// All chance of a world (splitmix64, as in core/backoff.cpp; but not that one, so that no mutant of
-/// the library changes the world).
+/// The source of all randomness in a world. It uses splitmix64, as core/backoff.cpp does. It is a separate
+/// implementation, so mutants of the library do not change the world.
 class dice {
 public:
     explicit dice(std::uint64_t seed) : state_(seed) {}

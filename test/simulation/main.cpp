@@ -40,12 +40,12 @@ struct arguments {
     bool list_scenarios = false;
     bool trace = false;
     bool mutants = false;
-    std::size_t half = 0;  // of the mutants; 0: all
-    std::string mutant;    // only those with that in their names
+    std::size_t half = 0;  // Of the mutants. 0 selects all.
+    std::string mutant;    // Selects the mutants whose names contain this.
     bool list_profiles = false;
 };
 
-/// "7" or "1..1000"
+/// Parses "7" or "1..1000".
 seed_range parse_seeds(const std::string& text) {
     seed_range range;
     std::istringstream in(text);
@@ -64,7 +64,7 @@ seed_range parse_seeds(const std::string& text) {
     throw CLI::ValidationError("--seeds", "'" + text + "' is no range A..B");
 }
 
-/// Lines of "SEED PROFILE", and comments.
+/// Reads lines of "SEED PROFILE", and comments.
 std::vector<known_seed> read_seeds(const std::string& file) {
     std::vector<known_seed> result;
     std::ifstream in(file);
@@ -245,13 +245,13 @@ int run_scenario(const scenario& s, bool trace) {
     return violations.empty() ? 0 : 1;
 }
 
-/// Of the scenarios that were made to fail with a mutant.
+/// The scenarios that must fail with a mutant.
 struct scenario_sight {
     std::size_t seeing = 0;
-    std::vector<std::string_view> blind;  ///< those that do not fail
+    std::vector<std::string_view> blind;  ///< Scenarios that do not fail.
 };
 
-/// With the mutant in force.
+/// Runs the scenarios with the mutant active.
 scenario_sight look_at(std::string_view mutant) {
     scenario_sight result;
     for (const scenario& s : scenarios()) {
@@ -266,7 +266,7 @@ scenario_sight look_at(std::string_view mutant) {
     return result;
 }
 
-/// A scenario that nothing was seen to break shows nothing.
+/// Checks that each scenario lists mutants that exist. A scenario that no mutant makes fail proves nothing.
 void check_scenarios() {
     for (const scenario& s : scenarios()) {
         const bool known = std::all_of(s.catches.begin(), s.catches.end(), [](std::string_view m) {
@@ -281,9 +281,9 @@ void check_scenarios() {
 }
 
 int run_mutants(const arguments& a, const profile* named) {
-    constexpr std::size_t enough = 3;  // schedules that detect a mutant
+    constexpr std::size_t enough = 3;  // Schedules that detect a mutant.
     constexpr seed_range all{1, 3000};
-    constexpr seed_range few{1, 300};  // if a scenario detects it
+    constexpr seed_range few{1, 300};  // If a scenario detects the mutant.
     check_scenarios();
     nlohmann::json report = nlohmann::json::array();
     std::size_t tried = 0;

@@ -1,6 +1,7 @@
-# The mutants: what is broken, and how. Each must be caught by a checker of the simulation.
+# The mutants: deliberately broken variants of the library. A checker of the simulation must catch each of
+# them.
 
-# --- Quorum and validity ----------------------------------------------------------------------------------------------
+# --- Quorum and validity ------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME half_is_a_quorum
@@ -45,7 +46,7 @@ colock_mutant(
     WITH [[if (now >= useful_until() && !@MUTANT@) {  // it]]
 )
 
-# --- The servers ------------------------------------------------------------------------------------------------------
+# --- The servers --------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME extend_without_token_check
@@ -76,7 +77,7 @@ colock_mutant(
     to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,]]
 )
 
-# --- The undo ---------------------------------------------------------------------------------------------------------
+# --- Rollback -----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME undo_only_where_granted
@@ -156,7 +157,7 @@ colock_mutant(
     WITH [[return open_.empty() || @MUTANT@ ?]]
 )
 
-# --- Restarts ---------------------------------------------------------------------------------------------------------
+# --- Restarts -----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME quarantine_off
@@ -187,7 +188,7 @@ colock_mutant(
     WITH [[@MUTANT@ ? length / 8 : length, server_.uptime()]]
 )
 
-# --- Failovers --------------------------------------------------------------------------------------------------------
+# --- Failovers ----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME failover_quarantine_off
@@ -260,7 +261,7 @@ colock_mutant(
     WITH [[return acked >= wanted || @MUTANT@ ?]]
 )
 
-# --- After the end ----------------------------------------------------------------------------------------------------
+# --- After the end ------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME extend_after_release
@@ -299,7 +300,7 @@ colock_mutant(
     WITH [[return @MUTANT@ ? valid_until_ : std::min(valid_until_, max_hold_end());]]
 )
 
-# --- The watchdog -----------------------------------------------------------------------------------------------------
+# --- The watchdog -------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME heals_before_quorum
@@ -370,7 +371,7 @@ colock_mutant(
     WITH [[return settings_.max_hold > duration::zero() && !@MUTANT@ ?]]
 )
 
-# --- Fences -----------------------------------------------------------------------------------------------------------
+# --- Fences -------------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME no_second_round
@@ -434,7 +435,7 @@ colock_mutant(
     sent_ = @MUTANT@ ? now : sent_;]]
 )
 
-# --- Patience ---------------------------------------------------------------------------------------------------------
+# --- Timeouts -----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME waits_for_the_silent
@@ -479,7 +480,7 @@ colock_mutant(
     WITH [[return queue_->local().has_rival_before(*this) || @MUTANT@ ?]]
 )
 
-# --- Giving a lease up ------------------------------------------------------------------------------------------------
+# --- Abandoned leases ---------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME abandoned_is_released
@@ -516,7 +517,7 @@ colock_mutant(
     step.ended = true;]]
 )
 
-# --- Owners -----------------------------------------------------------------------------------------------------------
+# --- Owners -------------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME another_owner_enters
@@ -641,7 +642,7 @@ colock_mutant(
     WITH [[(@MUTANT@ || by.policy->lease.value_per_holder == policy().lease.value_per_holder);]]
 )
 
-# --- Handing a lease off ----------------------------------------------------------------------------------------------
+# --- Hand-off ----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME hand_off_the_rest
@@ -707,7 +708,7 @@ colock_mutant(
     WITH [[newcomer.arrived() > confirmed_ && !@MUTANT@]]
 )
 
-# --- The engine and its queues ----------------------------------------------------------------------------------------
+# --- The engine and its queues ------------------------------------------------------------------------------
 
 colock_mutant(
     NAME next_waiter_not_woken
@@ -832,7 +833,7 @@ colock_mutant(
     WITH [[} else if (now < machine_.ticket_end() && !client_.closing && !@MUTANT@) {]]
 )
 
-# --- Readers and writers ----------------------------------------------------------------------------------------------
+# --- Readers and writers ------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME mark_is_ignored
@@ -1197,7 +1198,7 @@ colock_mutant(
         return -2]]
 )
 
-# --- Semaphores -------------------------------------------------------------------------------------------------------
+# --- Semaphores ---------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME numbers_need_not_agree
@@ -1408,7 +1409,7 @@ colock_mutant(
     WITH [[((&wanted.policy->kind() == &spec().policy->kind() || @MUTANT@) &&]]
 )
 
-# --- Waiting for the servers ------------------------------------------------------------------------------------------
+# --- Waiting for the servers --------------------------------------------------------------------------------
 
 colock_mutant(
     NAME quarantine_is_an_outage
@@ -1425,7 +1426,7 @@ colock_mutant(
     WITH [[if (votes.may_recover_at_any_time() && !@MUTANT@) {]]
 )
 
-# --- Flow control -----------------------------------------------------------------------------------------------------
+# --- Flow control -------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME attempts_pass_the_gate
@@ -1449,7 +1450,7 @@ colock_mutant(
     WITH [[@MUTANT@ ? waiting.push_front(one) : waiting.push_back(one);]]
 )
 
-# --- The scripts ------------------------------------------------------------------------------------------------------
+# --- The scripts --------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME share_without_ttl
@@ -1610,7 +1611,7 @@ colock_mutant(
     WITH [[return !@MUTANT@ && (code == "READONLY" || code == "MASTERDOWN");]]
 )
 
-# --- Records ----------------------------------------------------------------------------------------------------------
+# --- Records ------------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME record_begins_with_version_1
@@ -1692,7 +1693,7 @@ colock_mutant(
     WITH [[ttl ~= 0 and ttl]]
 )
 
-# --- Several names ----------------------------------------------------------------------------------------------------
+# --- Several names ------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME multi_takes_the_free_names
@@ -1790,7 +1791,7 @@ colock_mutant(
     if value ~= false and i == 1 then]]
 )
 
-# --- Leases that are handed over --------------------------------------------------------------------------------------
+# --- Detached leases --------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME adopted_without_an_extend
@@ -1837,7 +1838,7 @@ void lease_driver::release(]]
 void lease_driver::release(]]
 )
 
-# --- Locks whose order binds ------------------------------------------------------------------------------------------
+# --- Locks with a binding order -----------------------------------------------------------------------------
 
 colock_mutant(
     NAME fifo_past_a_waiter
@@ -2017,7 +2018,7 @@ colock_mutant(
     WITH [[return is_waiting && is_first() && !@MUTANT@ ? on_gone(now) : wait(advice::none);]]
 )
 
-# --- Names that are run once ------------------------------------------------------------------------------------------
+# --- Names that are run once --------------------------------------------------------------------------------
 
 colock_mutant(
     NAME once_record_without_token_check

@@ -7,8 +7,8 @@
 
 namespace colock::simulation {
 
-/// A deliberately broken variant of the library. They exist only in the build of the simulation that
-/// is made for them, from altered copies of the sources: see mutants.cmake.
+/// A deliberately broken variant of the library. Mutants exist only in the simulation build that is made from
+/// altered copies of the sources. See mutants.cmake.
 struct mutant {
     const char* name;
     const char* what;
@@ -22,10 +22,10 @@ inline constexpr const mutant* mutants = nullptr;
 inline constexpr std::size_t mutant_count = 0;
 #endif
 
-/// The one in force; none if negative.
+/// The active mutant. Negative: none.
 inline int active_mutant = -1;
 
-/// What an altered copy asks; false while a constant is being computed.
+/// Returns whether the mutant is active. The altered copies call it. It is false during constant evaluation.
 constexpr bool is_active(int mutant) noexcept {
     return !__builtin_is_constant_evaluated() && active_mutant == mutant;
 }

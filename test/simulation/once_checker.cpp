@@ -12,7 +12,7 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration rounding = 2ms;  // of the time of a key
+constexpr duration rounding = 2ms;  // Of a key's time.
 
 constexpr std::uint64_t bit(std::size_t instance) {
     return std::uint64_t{1} << instance;
@@ -41,7 +41,7 @@ void once_checker::fail_at(std::size_t instance, const std::string& rule, const 
 void once_checker::on_executed(std::size_t instance, const request& what, const core::vote& answer,
                                const result_change& change, bool counts) {
     if (what.once == nullptr && what.life == nullptr) {
-        return;  // it asks how long the name is held
+        return;  // It only queries the remaining ttl.
     }
     if (what.command.step == core::step::complete) {
         expect_swap(instance, what, answer, change);
@@ -127,7 +127,7 @@ void once_checker::on_answer(once_life& life, std::size_t instance, const core::
 
 // --- At a client ----------------------------------------------------------------------------------------
 
-/// At how many instances it has to be.
+/// Returns the number of instances that must still have the record.
 std::size_t once_checker::remembering(const result& one) const {
     return static_cast<std::size_t>(std::ranges::count_if(one.copies, [&](const auto& copy) {
         const auto& [stored, end] = copy.second;

@@ -139,7 +139,7 @@ void once_work::on_acquired(const call& one, const holding& granted) {
     }
 }
 
-/// An instance has a record. Its caller may have died.
+/// Settles a record that some instance has. The caller of that record may have died.
 void once_work::heal(const call& one) {
     runtime::settlement_request request;
     request.task = task::settle;
@@ -181,7 +181,7 @@ void once_work::read(const call& one, const std::string& record) {
     end(one, is_same ? once_end::found : once_end::differs, record);
 }
 
-/// As `with_lock`: the body ends with the lease.
+/// Runs the body. As in `with_lock`, the body ends with the lease.
 void once_work::run(const call& one) {
     one->is_running_body = true;
     if (world_.tracing()) {
@@ -242,7 +242,7 @@ void once_work::end(const call& one, once_end how, const std::string& record) {
     }
     const auto last = one;
     std::erase(calls_, last);
-    last->settlement = nullptr;  // it owns the call
+    last->settlement = nullptr;  // It owns the call.
     if (last->held.state != nullptr) {
         client_.let_go(std::exchange(last->held, {}));
     }
@@ -271,7 +271,7 @@ void once_work::on_delivered(settling& one) {
     last->tell(*last);
 }
 
-/// The lease of an operation that has ended may have ended with it.
+/// Reports the operations that have ended. Their leases may have ended too.
 void once_work::look() {
     for (const auto& one : running_) {
         if (!one->running() && !std::exchange(one->ended, true)) {

@@ -25,7 +25,7 @@ class acquiring;
 class client;
 class once_work;
 
-/// Finds the record of a name, or has one stored, for a call of `once`.
+/// Finds the record of a name or stores one, for a call of `once`.
 class settling final : public runtime::settlement_operation {
 public:
     using handler = std::function<void(settling& ended)>;
@@ -47,7 +47,8 @@ public:
     using settlement_operation::has_sent;
     using settlement_operation::record;
     using settlement_operation::result;
-    /// Whether it has had a quorum store a record in place of the token of its lease, or has ended that lease without.
+    /// Returns whether a quorum has stored a record in place of the lease's token. The second function
+    /// returns whether the lease has ended without a record.
     [[nodiscard]] bool has_completed_lease() const {
         return lease.state != nullptr && result() == core::settlement_outcome::settled;
     }
@@ -61,22 +62,22 @@ public:
     const holding lease;
     const core::settlement::task_type task;
     const handler tell;
-    bool ended = false;  ///< and that was seen
+    bool ended = false;  ///< It has ended, and the checker has seen this.
 
 private:
     once_work& by_;
     std::shared_ptr<once_life> life_;
 };
 
-/// What a call of `once` comes to.
+/// The result of a call of `once`.
 enum class once_end : std::uint8_t {
-    ran,      ///< its own result is recorded
-    found,    ///< it is told the result of another
-    differs,  ///< that is for another request
-    unknown,  ///< its body has returned, and nobody knows whether the result is recorded
-    threw,    ///< its body has thrown
-    lost,     ///< its lease was lost before
-    failed,   ///< it was cancelled, or no quorum answered, or the like
+    ran,      ///< Its own result is recorded.
+    found,    ///< It got the result of another call.
+    differs,  ///< The found result is for another request.
+    unknown,  ///< Its body has returned, but the record may be missing.
+    threw,    ///< Its body has thrown.
+    lost,     ///< Its lease was lost first.
+    failed,   ///< It was cancelled, there was no quorum, or a similar failure.
 };
 
 /// A call of `once`.
@@ -95,7 +96,7 @@ struct once_call {
     bool is_over = false;
 };
 
-/// What the users of a client do with `once`. Each call does what `detail::run_once` of include/colock/once.hpp does.
+/// The users of a client that call `once`. Each call follows `detail::run_once` of include/colock/once.hpp.
 class once_work {
 public:
     using call = std::shared_ptr<once_call>;
@@ -106,16 +107,16 @@ public:
     void start(const std::vector<std::string>& names, true_time end);
 
     void begin(const call& one);
-    /// Its caller gives it up. When its body has returned, that comes too late.
+    /// Cancels a call. It has no effect if the body has returned.
     void cancel(const call& one);
 
-    /// An operation has ended, and its caller hears of it.
+    /// Called when an operation has ended and its caller gets the result.
     void on_delivered(settling& one);
-    /// What could be seen by now.
+    /// Checks everything that could be observed by now.
     void look();
-    /// Its client is no more.
+    /// Called when the client has ended.
     void stop();
-    /// Calls that have not ended.
+    /// Returns the number of calls that have not ended.
     [[nodiscard]] std::size_t running() const { return calls_.size(); }
 
 private:

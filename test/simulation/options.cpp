@@ -107,7 +107,7 @@ fault_model restarts() {
     f.rollbacks = 1;
     f.restarts_with_data = 0.5;
     f.client_pauses = 0.5;
-    f.quarantine = 1s;  // no ttl is longer
+    f.quarantine = 1s;  // The maximum of all ttls.
     return f;
 }
 
@@ -135,7 +135,7 @@ fault_model lost_counters() {
     f.partitions = 3;
     f.restarts_without_data = 0.3;
     f.rollbacks = 0.3;
-    f.quarantine = 1100ms;  // counters are of whole seconds, where they are not lost
+    f.quarantine = 1100ms;  // More than 1 s, because counters follow whole seconds.
     f.foreign_deletes = 1;
     f.foreign_expiries = 1;
     f.counters_lost = 8;
@@ -182,7 +182,7 @@ fault_model sentinels() {
     f.dead_masters = 0.5;
     f.sentinel_cuts = 2;
     f.sentinel_delay = 30ms;
-    f.quarantine = 1s;  // no ttl is longer
+    f.quarantine = 1s;  // The maximum of all ttls.
     return f;
 }
 
@@ -197,7 +197,7 @@ fault_model slots() {
     return f;
 }
 
-/// The bound that a user who cannot trust his clocks has to set: 1.1 / 0.9 is 1.22.
+/// The bound that a user with unreliable clocks must set, because 1.1 / 0.9 is 1.22.
 constexpr core::drift_bound wide{0.23, 2ms};
 
 }  // namespace
@@ -326,7 +326,8 @@ const profile* find_profile(std::string_view name) {
 
 const profile& profile_of(std::uint64_t seed) {
     const auto small = std::ranges::count_if(
-        profiles(), [](const profile& p) { return p.faults.crowd == 0; });  // they come first
+        // They are first in the list.
+        profiles(), [](const profile& p) { return p.faults.crowd == 0; });
     return profiles()[dice(~seed).below(static_cast<std::size_t>(small))];
 }
 

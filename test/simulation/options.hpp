@@ -15,110 +15,112 @@
 
 namespace colock::simulation {
 
-/// What can go wrong, and is counted when it does.
+/// The faults. Each occurrence is counted.
 enum class fault : std::uint8_t {
-    slow_message,  ///< far slower than the others
-    reset_before,  ///< a connection broke, and a command on it was never executed
-    reset_after,   ///< a connection broke, and a command on it had been executed
-    straggler,     ///< executed after its connection was given up
-    reordered,     ///< overtook, on another connection, an earlier command of the same client
-    refused,       ///< there was no connection to send on
-    error_reply,   ///< refused by the server with an error
-    partition,     ///< a client and an instance did not hear each other
-    partition_to_server,  ///< only the instance did not hear
-    partition_to_client,  ///< only the client did not hear
-    flapping,             ///< several short ones in a row
+    slow_message,  ///< Far slower than the others.
+    reset_before,  ///< A connection broke before a command on it was executed.
+    reset_after,   ///< A connection broke after a command on it was executed.
+    straggler,     ///< A command was executed after its connection was given up.
+    reordered,     ///< A command overtook an earlier one of its client, on another connection.
+    refused,       ///< There was no connection to send on.
+    error_reply,   ///< The server returned an error.
+    partition,     ///< No messages between a client and an instance.
+    partition_to_server,  ///< No messages to the instance only.
+    partition_to_client,  ///< No messages to the client only.
+    flapping,             ///< Several short ones in a row.
     instance_pause,
     restart_with_data,
     restart_without_data,
-    rollback,     ///< a restart that lost the last writes
-    clock_drift,  ///< a clock that runs more than a per mille wrong
+    rollback,     ///< A restart that lost the last writes.
+    clock_drift,  ///< A clock rate that is wrong by more than one per mille.
     clock_jump_forward,
     clock_jump_back,
-    client_pause,   ///< longer than the ttl
-    client_hiccup,  ///< shorter
+    client_pause,   ///< Longer than the ttl.
+    client_hiccup,  ///< Shorter than the ttl.
     client_crash,
     client_close,
     cancellation,
     foreign_delete,
-    foreign_expiry,   ///< somebody else shortened a key's ttl
-    counter_lost,     ///< a server forgot a fence counter
-    counter_spoiled,  ///< and one was set to where there is no next
-    quarantined,      ///< an acquire for an instance that had restarted not long ago, and not sent
-    withdrawn,        ///< a command was taken back before it was sent
-    late_grant,       ///< a grant came when its attempt had been given up
-    failover_from_dead,   ///< a replica was promoted, and the former master was dead
-    failover_from_alive,  ///< and it was not, and may have been used by some
-    lock_lost,            ///< the promoted replica had never heard of a lock
-    renewal_lost,         ///< or perhaps not of its latest renewal
+    foreign_expiry,      ///< A third party shortened a key's ttl.
+    counter_lost,        ///< A server lost a fence counter.
+    counter_spoiled,     ///< A counter was set to a value without a successor.
+    quarantined,         ///< An acquire was not sent, because the instance restarted recently.
+    withdrawn,           ///< A command was withdrawn before it was sent.
+    late_grant,          ///< A grant came after its attempt had been given up.
+    failover_from_dead,  ///< A replica was promoted while the former master was dead.
+    /// A replica was promoted while the former master was alive and possibly in use.
+    failover_from_alive,
+    lock_lost,     ///< The promoted replica never had a lock.
+    renewal_lost,  ///< The promoted replica may lack the latest renewal.
     replication_cut,
-    sentinel_cut,    ///< a Sentinel went on naming the old master
-    not_replicated,  ///< a grant that too few replicas acknowledged in time
+    sentinel_cut,    ///< A Sentinel still reported the old master.
+    not_replicated,  ///< Too few replicas acknowledged a grant in time.
     slot_move,
-    slot_migration,  ///< the keys of a slot moved one by one
-    moved,           ///< a node sent a client on
-    asked,           ///< or sent it on for one command
-    divided,         ///< a command for two keys, which were at two nodes
-    sent_again,      ///< a command was not executed, and was sent again in another form
+    slot_migration,  ///< The keys of a slot moved one by one.
+    moved,           ///< A node redirected a client (MOVED).
+    asked,           ///< A node redirected one command (ASK).
+    divided,         ///< The two keys of a command were on two nodes.
+    sent_again,      ///< An unexecuted command was sent again in another form.
     out_of_memory,
-    right_lost,      ///< a server refused a command that it had executed before
-    writes_refused,  ///< a server was a replica for a while, or could not save, or the like
+    right_lost,      ///< A server refused a command that it had executed before.
+    writes_refused,  ///< For a while, a server was a replica, could not save, or the like.
     scripts_lost,
-    name_taken,  ///< a stranger had a value of his own under one of our names
+    name_taken,  ///< A foreign value had one of the library's names.
     count,
 };
 inline constexpr std::size_t fault_count = static_cast<std::size_t>(fault::count);
 std::string_view name(fault f);
 
-/// The fault model: what may go wrong in a world, how often, and how badly. "Per run" is a mean; what
-/// is zero does not happen.
+/// The fault model: which faults occur in a world, how often, and how severely. "Per run" is a mean. A value
+/// of zero disables the fault.
 struct fault_model {
-    duration busy_time = 1500ms;  ///< for so long there are faults
+    duration busy_time = 1500ms;  ///< Duration of the faults.
 
-    // Load. Then there are no users but these: each takes and releases a lock of its own, again and again.
-    std::size_t crowd = 0;  ///< of the one client, at most so many and another hundred
-    duration service{};     ///< what a server takes to execute a command
+    // Load. It replaces all other users. Each user of the crowd acquires and releases a lock of its own in a
+    // loop.
+    std::size_t crowd = 0;  ///< The only client has up to this many users, plus up to 100.
+    duration service{};     ///< The execution time of a command.
 
     // Every message.
     duration least_delay = 50us;
-    duration usual_delay = 2ms;  ///< most are faster
-    double slow_messages = 0;    ///< share of messages that take up to `slow_delay`
+    duration usual_delay = 2ms;  ///< Most messages are faster.
+    double slow_messages = 0;    ///< Share of messages that take up to `slow_delay`.
     duration slow_delay = 100ms;
-    double error_replies = 0;  ///< share of commands that the server refuses, but for these:
-    double raise_errors = 0;   ///< of commands to raise a fence counter
-    /// Share of releases that go over a connection of their own, and may overtake their acquire. No
-    /// kind of instance does that today; it is what `core::release` hears a late grant for. Only of
-    /// releases: an extend that overtook the acquire would find no key, and a heal would follow that the
-    /// acquire's own vote denies. For that order on one connection is needed.
+    double error_replies = 0;  ///< Share of commands that the server refuses.
+    double raise_errors = 0;   ///< The share for commands that raise a fence counter.
+    /// Share of releases that use a second connection and may overtake their acquire. No instance type does
+    /// this today. It tests how `core::release` handles late grants. It is limited to releases. An extend
+    /// that overtook its acquire would find no key. The `heal` that follows would be denied by the acquire's
+    /// own key. Renewals therefore require the order of one connection.
     double second_connections = 0;
 
     // Connections, per run.
     double resets = 0;
-    /// Share of broken connections that still deliver what was sent on them.
+    /// Share of broken connections that still deliver the messages in flight.
     double stragglers = 0.3;
-    double partitions = 0;  ///< symmetric, one-way or flapping
+    double partitions = 0;  ///< Symmetric, one-way or flapping.
 
     // Instances, per run.
     double instance_pauses = 0;
     double restarts_with_data = 0;
     double restarts_without_data = 0;
     double rollbacks = 0;
-    /// `config::restart_quarantine`, and `failover_quarantine` alike: an instance that has been up for less than this
-    /// gets no acquires, nor does a promoted replica.
-    /// With it, what a restart destroys is no excuse. Not together with `clock_jumps`, which would make
-    /// an instance seem to have been up for longer.
+    /// The value of `config::restart_quarantine` and of `failover_quarantine`. An instance that started less
+    /// than this time ago gets no acquires, and neither does a promoted replica. With a quarantine, a loss of
+    /// keys in a restart is no excuse. Do not combine it with `clock_jumps`, which would make an uptime look
+    /// longer.
     duration quarantine{};
-    double clock_jumps = 0;  ///< in both directions
-    /// A replica is promoted. It lacks what has not reached it yet. How many of the former masters are alive is up to
-    /// `dead_masters`.
+    double clock_jumps = 0;  ///< In both directions.
+    /// A replica is promoted. It lacks the writes that have not reached it yet. `dead_masters` is the share
+    /// of former masters that are dead.
     double failovers = 0;
     double dead_masters = 1;
     double replication_cuts = 0;
     double sentinel_cuts = 0;
-    double slot_moves = 0;       ///< at once
-    double slot_migrations = 0;  ///< key by key
+    double slot_moves = 0;       ///< All keys together.
+    double slot_migrations = 0;  ///< Key by key.
     duration replication_delay{};
-    /// In so much time all Sentinels have noticed a failover that are not cut off.
+    /// Within this time, all Sentinels that are not cut off have detected a failover.
     duration sentinel_delay{};
     double foreign_deletes = 0;
     double foreign_expiries = 0;
@@ -131,45 +133,45 @@ struct fault_model {
     double names_taken = 0;
 
     // Clients, per run.
-    double client_pauses = 0;  ///< mostly longer than the ttl
+    double client_pauses = 0;  ///< Mostly longer than the ttl.
     double client_crashes = 0;
     double client_closes = 0;
-    double cancellations = 0;  ///< share of acquires that are cancelled
-    double slow_turns = 0.05;  ///< share of turns that begin up to 3 ms late
+    double cancellations = 0;  ///< Share of acquires that are cancelled.
+    double slow_turns = 0.05;  ///< Share of turns that begin up to 3 ms late.
 
     // Clocks.
-    double clock_rates = 0.0005;  ///< at most so much too fast or too slow, as a factor
+    double clock_rates = 0.0005;  ///< Maximum deviation of a clock's rate from 1.
 
-    double fenced = 0.5;  ///< share of users who want a fence
+    double fenced = 0.5;  ///< Share of users that use fencing.
 };
 
-/// What the library promises under these faults; checked only as far as that.
+/// The promises of the library under these faults. Only these are checked.
 struct claims {
-    /// No two leases of one resource are valid at one moment. Always but for this: a lease is
-    /// excused whose keys were destroyed (lost by a restart or a rollback without a quarantine, deleted
-    /// or shortened by strangers, expired early by a server clock that was set forward) on so many
-    /// instances that it lost its quorum of keys by that alone. Plain Redlock does not survive this;
-    /// fencing answers to it, and to restarts the quarantine.
+    /// No two leases of one resource are valid at the same moment. The only exception is a lease that lost
+    /// its quorum of keys solely because keys were destroyed on some instances. Keys are destroyed by a
+    /// restart or a rollback without a quarantine, or by a third party that deletes or shortens them. They
+    /// are also destroyed if a server clock is set forward. Plain Redlock does not survive this. Fencing
+    /// protects against it, and the quarantine protects against restarts.
     bool mutual_exclusion = true;
-    /// Nobody loses a lease but by max_hold or because he did not want it renewed.
+    /// No lease is lost, except by max_hold or without renewals.
     bool no_loss = false;
-    /// Fences are unique, and each is larger than those of all leases that were handed out before. Not
-    /// where counters are lost or set back; unless clocks agree, none is set, and who restarts without
-    /// its last data is quarantined.
+    /// Fences are unique, and each is larger than those of all earlier leases. This does not hold if counters
+    /// are lost or set back. It still holds if the clocks agree and are never set, and a server that restarts
+    /// without its last data is quarantined.
     bool fence_order = true;
-    /// However many users there are, no acquire fails, and the servers do this share of what they can do.
+    /// With any number of users, no acquire fails, and the servers reach this share of their capacity.
     double goodput = 0;
 };
 
 /// How a client finds the server for a key.
 enum class topology : std::uint8_t { standalone, sentinel, cluster };
 
-/// What the instances of a world are.
+/// The instances of a world.
 struct deployment {
     topology kind = topology::standalone;
-    std::size_t replicas = 0;        ///< of each master
-    std::size_t replicas_acked = 0;  ///< a grant counts only if so many acknowledge it
-    bool tells_changes = false;  ///< of keys that a client has asked for: then it can keep queues
+    std::size_t replicas = 0;        ///< For each master.
+    std::size_t replicas_acked = 0;  ///< Required acknowledgements for a grant.
+    bool tells_changes = false;  ///< Whether the servers support client tracking and thus queues.
     const small_redis::dialect* speaks = &small_redis::redis_8;
 };
 
@@ -184,10 +186,11 @@ struct profile {
 
 const std::vector<profile>& profiles();
 
-/// Null if there is none of that name.
+/// Returns null if there is no profile of this name.
 const profile* find_profile(std::string_view name);
 
-/// The one for a seed, where none was named. Worlds with a crowd take much longer than others, and have to be named.
+/// Returns the profile of a seed for which none is named. Profiles with a crowd take much longer and are used
+/// only by name.
 const profile& profile_of(std::uint64_t seed);
 
 }  // namespace colock::simulation

@@ -55,7 +55,7 @@ void order_checker::on_executed(const kinds::command& what, const core::vote& an
     seen_.insert_or_assign(key, has);
 }
 
-/// Since the latest command only time has passed.
+/// Checks that since the latest command only time has passed.
 void order_checker::expect_kept(const std::string& key, const stored_waiters& now,
                                 const small_redis::keyspace& keys, wall_milliseconds at) {
     for (const stored_waiter& one : seen_[key].members) {
@@ -124,8 +124,8 @@ void place_checker::expect_soon(std::map<place, true_time>& since, const place& 
 
 void place_checker::look(const std::string& key, const stored_waiters& there,
                          const std::vector<client_waiters>& clients) {
-    constexpr duration longest_without = 150ms;  // the grant may be on its way
-    constexpr duration longest_stale = 600ms;    // a leave that was lost is sent again
+    constexpr duration longest_without = 150ms;  // The grant may be in flight.
+    constexpr duration longest_stale = 600ms;    // A lost leave is sent again.
     const auto named = [&](std::uint64_t client) {
         return std::ranges::find(clients, client, &client_waiters::number);
     };
@@ -142,7 +142,7 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
     std::set<place> stale;
     const auto first = std::ranges::find_if(there.members, &stored_waiter::lives);
     if (first != there.members.end()) {
-        // An earlier waiter of the client uses a place that is there again, after a restart without the last writes.
+        // An earlier waiter of the client uses a place that is back after a restart without the last writes.
         const auto its = named(first->client);
         if (its == clients.end() || its->waiting.empty() || *its->waiting.begin() > first->place) {
             stale.emplace(key, first->client, first->place);

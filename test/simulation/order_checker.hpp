@@ -19,13 +19,13 @@
 
 namespace colock::simulation {
 
-/// Looks at a server's queues of waiters, for locks whose order binds. It sees each command that is executed: the keys before it and
-/// after it. The rules:
+/// Checks a server's queues of waiters for locks with a binding order. It observes the keys before and after
+/// each command. The rules:
 ///
-/// - *order*: a lock is granted only if no living waiter of another client is before those of its client. The waiters are in the order
-///   in which they have entered. A command adds or removes only its own waiter, and dead ones. No waiter is missing whose client
-///   has kept its ticket. Who tries without waiting leaves nothing.
-/// - *leave*: a waiter that has left has no place.
+/// - `order`: A lock is granted only if no living waiter of another client is ahead of its client's waiters.
+///   The waiters are in the order of their arrival. A command adds or removes only its own waiter and dead
+///   ones. No waiter is missing while its client has a ticket. An attempt that does not wait leaves nothing.
+/// - `leave`: A waiter that has left has no place.
 class order_checker {
 public:
     order_checker(world& w, const std::string& server) : world_(w), server_(server) {}
@@ -34,7 +34,7 @@ public:
                      const small_redis::keyspace& before, const small_redis::keyspace& after,
                      wall_milliseconds now);
 
-    /// The server may have other keys than those that it had after the latest command.
+    /// Call this if the server may have other keys than after the latest command.
     void forget() { seen_.clear(); }
 
 private:
@@ -46,36 +46,38 @@ private:
 
     world& world_;
     const std::string& server_;
-    std::map<std::string, stored_waiters> seen_;  // by key: after the latest command
+    std::map<std::string, stored_waiters> seen_;  // By key: the waiters after the latest command.
 };
 
-/// Whether a command is for the waiters of a lock whose order binds, or for a lease of it.
+/// Returns whether a command is for the waiters or for a lease of a lock with a binding order.
 [[nodiscard]] bool is_in_order(const kinds::command& what);
-/// Whether it asks for the turn of a waiter. What heals puts back a lock that is held.
+/// Returns whether the command asks for a waiter's turn. A `heal` does not, because it restores a lock that
+/// is held.
 [[nodiscard]] bool asks_for_turn(const kinds::command& what);
-/// The waiter that has sent it.
+/// Returns the waiter that has sent the command.
 [[nodiscard]] stored_waiter sender_of(const kinds::command& what);
 
 /// The waiters of a client for one key.
 struct client_waiters {
     std::string who;
-    std::uint64_t number = 0;           ///< of the client
-    std::set<std::uint64_t> waiting{};  ///< their places
-    std::set<std::uint64_t> settled{};  ///< of those that have waited for a while, without a pause
+    std::uint64_t number = 0;           ///< The number of the client.
+    std::set<std::uint64_t> waiting{};  ///< Their places.
+    /// Places of waiters that have waited for a while without a pause.
+    std::set<std::uint64_t> settled{};
 };
 
-/// Looks at the queues once nothing goes wrong any more. The rules:
+/// Checks the queues after all faults have ended. The rules:
 ///
-/// - *place*: who waits has a place, and a ticket.
-/// - *leave*: who does not wait is not the first of the queue. A place that was left behind ends with the next look of its client, or
-///   with its ticket.
+/// - `place`: A waiter has a place and a ticket.
+/// - `leave`: A client that does not wait is not at the head of the queue. A leftover place ends with the
+///   next look of its client, or with its ticket.
 class place_checker {
 public:
     explicit place_checker(world& w) : world_(w) {}
 
     void look(const std::string& key, const stored_waiters& there,
               const std::vector<client_waiters>& clients);
-    /// Nothing can be said of that key at this moment.
+    /// Call this if the rules do not apply to the key at this moment.
     void skip(const std::string& key);
 
 private:

@@ -13,21 +13,21 @@
 #include <string_view>
 #include <vector>
 
-// What the token of a semaphore's lease says, worked out apart from the library.
+// The meaning of a semaphore lease's token, implemented independently of the library.
 
 namespace colock::simulation {
 
-/// Slots of a semaphore, as bits. No world has a semaphore with more than 32.
+/// Slots of a semaphore as bits. No world has a semaphore with more than 32.
 using slot_set = std::uint32_t;
 
-/// The numbers of slots, in increasing order: see `kinds::semaphore`.
+/// The numbers of slots, in increasing order. See `kinds::semaphore`.
 using slot_numbers = std::vector<std::uint32_t>;
 
-/// What a token asks for.
+/// The permits that a token requests.
 struct permit_wish {
-    std::uint32_t limit = 0;  ///< of the semaphore; 0 if the token is no semaphore's
+    std::uint32_t limit = 0;  ///< Of the semaphore. 0 if the token is not a semaphore's.
     std::uint32_t count = 0;
-    std::uint32_t preferred = 0;  ///< the slot that has number 1
+    std::uint32_t preferred = 0;  ///< The slot with number 1.
 
     [[nodiscard]] slot_set slot_of(std::uint32_t number) const {
         return slot_set{1} << ((preferred + number - 1) % limit);
@@ -39,11 +39,11 @@ struct permit_wish {
         }
         return result;
     }
-    /// All slots.
+    /// Returns all slots.
     [[nodiscard]] slot_set all() const { return (slot_set{1} << limit) - 1; }
 };
 
-/// `permit:<limit>*<count>:` and hexadecimal digits, or only the former.
+/// Parses `permit:<limit>*<count>:`, with or without the hexadecimal digits after it.
 inline permit_wish wish_of(std::string_view token) {
     constexpr std::string_view prefix = "permit:";
     constexpr std::size_t digits = 8;
@@ -71,7 +71,7 @@ inline slot_numbers numbers_in(std::string_view text) {
     return result;
 }
 
-/// What a command asks for; empty if any will do.
+/// Returns the numbers that a command requests. Empty if any numbers are acceptable.
 inline slot_numbers numbers_of(const core::command& command) {
     if (command.values != nullptr) {
         return numbers_in(*command.values);
@@ -80,7 +80,7 @@ inline slot_numbers numbers_of(const core::command& command) {
                               : slot_numbers{static_cast<std::uint32_t>(command.value)};
 }
 
-/// What a grant brings.
+/// Returns the numbers that are granted.
 inline slot_numbers numbers_of(const core::vote& granted) {
     if (granted.detail) {
         return numbers_in(*granted.detail);

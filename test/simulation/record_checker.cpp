@@ -16,7 +16,7 @@ bool changes(const record_execution& one) {
     return one.after.version != one.before.version;
 }
 
-/// Whether one of the executions in its time is so.
+/// Returns whether the predicate holds for one of the executions during the operation.
 template <typename Predicate>
 bool in_time(const record_life& life, const Predicate& is_so) {
     return std::ranges::any_of(life.executions, [&](const record_execution& one) {
@@ -57,7 +57,8 @@ void record_checker::on_sent(const record_life& life) {
     }
 }
 
-/// Where data were lost and the clock was set back, versions may come back. Two masters may write in the same microsecond.
+/// Returns whether a version may occur again. This is possible after a loss of data if the clock was set
+/// back. Two masters may also write in the same microsecond.
 bool record_checker::may_recur(std::uint64_t version, const known_state& largest,
                                const std::string& server) const {
     const voter& one = *voters_.front();
@@ -67,8 +68,8 @@ bool record_checker::may_recur(std::uint64_t version, const known_state& largest
     return is_behind || are_two_masters;
 }
 
-/// A value may have ended since the last look. If the clock was set back, it may be there again. After a loss of data, an older
-/// state is there.
+/// Records a state. A value may have ended since the last look. If the clock was set back, it may be there
+/// again. After a loss of data, an older state is there.
 void record_checker::note(const std::string& key, const stored_record& now,
                           const std::string& server) {
     auto& known = states_[key];
@@ -207,7 +208,9 @@ void record_checker::expect_true(const record_life& life) {
     }
 }
 
-/// It ended in time by the answer of a record, the write was made from a version that the record had, and few came since.
+/// Returns whether the record must still contain the outcome. The operation must have ended early, with a
+/// reply from a record. The write must have started from a version that the record had, with few later
+/// writes.
 bool record_checker::should_remember(const record_life& life) const {
     const bool is_early =
         life.patience != core::duration::zero() && life.ended - life.started < life.patience / 2;

@@ -22,61 +22,64 @@
 
 namespace colock::simulation {
 
-/// A copy of a read or of a write, as a server has executed it.
+/// One execution of a read or a write by a server.
 struct record_execution {
     true_time at{};
     stored_record before{};
     stored_record after{};
-    std::size_t writes_before = 0;  ///< to that record
+    std::size_t writes_before = 0;  ///< To that record.
 };
 
-/// What the checker knows of a read or a write of a record.
+/// The checker's data about a read or a write of a record.
 struct record_life {
     std::string client{};
     std::string key{};
     runtime::record_request request{};
-    core::milliseconds ttl{};        ///< of the value that it writes; 0: it does not end
-    core::duration patience{};       ///< how long it may look for an answer; 0: a single attempt
-    core::duration longest_pause{};  ///< before that begins
+    core::milliseconds ttl{};        ///< Of the value that it writes. 0: no end.
+    core::duration patience{};       ///< How long it may retry. 0: one attempt.
+    core::duration longest_pause{};  ///< Before a retry.
     true_time started{};
-    std::size_t writes_at_start = 0;  ///< to that record
+    std::size_t writes_at_start = 0;  ///< To that record.
     std::vector<record_execution> executions{};
-    bool is_told = false;                          ///< a copy has brought the outcome
-    std::optional<core::write_outcome> outcome{};  ///< once its caller was told
+    bool is_told = false;                          ///< A copy has returned the outcome.
+    std::optional<core::write_outcome> outcome{};  ///< Set once its caller has got it.
     true_time ended{};
     stored_record reported{};
 };
 
-/// Sees each execution of a read or a write inside a server: the record before it and after it. The rules:
+/// Checks each execution of a read or a write inside a server, with the record before and after it. The
+/// rules:
 ///
-/// - *versions*: a version names one state. Each new version is larger than all that were written before: after an erase, after the end
-///   of a value, and after a restart or a failover that has lost writes. Not counted are losses of data at a server whose clock was
-///   set back, and two masters that write in the same microsecond.
-/// - *register*: a write is carried out from the version that it expects. Each operation takes effect at one of its executions, between
-///   its start and its end. So a record is linearizable.
-/// - *verdict*: an outcome is true. One that was applied was carried out as it reports. One that was refused was not carried out, and
-///   never is. Nor is one that its instance did not take. An outcome is unknown in time only if the record cannot know it.
-/// - *once*: a write is carried out once at most, however many copies are sent. Not counted are servers that have lost data, for this
-///   rule and for refusals.
-/// - *nothing after the outcome*: no copy is sent after one that has brought the outcome.
-/// - *tombstone*: a key outlives its value by a week.
+/// - `versions`: A version identifies one state. Each new version is larger than all earlier ones. This holds
+///   after an erase, after the end of a value, and after a restart or a failover that has lost writes. Losses
+///   of data at a server whose clock was set back do not count. Neither do two masters that write in the same
+///   microsecond.
+/// - `register`: A write is carried out from the version that it expects. Each operation takes effect at one
+///   of its executions, between its start and its end. Records are therefore linearizable.
+/// - `verdict`: An outcome is true. An applied write was carried out as reported. A refused write was not
+///   carried out and never is. The same holds for a write that its instance did not accept. An early outcome
+///   is unknown only if the record cannot show it.
+/// - `once`: A write is carried out once at most, however many copies are sent. For this rule and for
+///   refusals, servers that have lost data do not count.
+/// - `nothing after the outcome`: No copy is sent after an earlier copy has returned the outcome.
+/// - `tombstone`: A key outlives its value by a week.
 class record_checker {
 public:
     record_checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
         : world_(w), voters_(voters) {}
 
-    /// Its caller starts it.
+    /// Records that the caller starts the operation.
     void on_started(record_life& life);
-    /// Its client sends a copy.
+    /// Checks a copy that the client sends.
     void on_sent(const record_life& life);
-    /// A server has executed a copy.
+    /// Records that a server has executed a copy.
     void on_executed(record_life& life, const stored_record& before, const stored_record& after,
                      const std::string& server);
-    /// Its caller is told how it ended.
+    /// Checks the result that the caller gets.
     void on_told(const record_life& life);
 
 private:
-    /// A state that a record has had, and the server that has written it.
+    /// A state of a record, and the server that has written it.
     struct known_state {
         stored_record what;
         std::string server;
@@ -93,8 +96,8 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
-    std::map<std::string, std::size_t> writes_;                           // by key
-    std::map<std::string, std::map<std::uint64_t, known_state>> states_;  // by key and version
+    std::map<std::string, std::size_t> writes_;                           // By key.
+    std::map<std::string, std::map<std::uint64_t, known_state>> states_;  // By key and version.
 };
 
 }  // namespace colock::simulation

@@ -12,10 +12,10 @@
 namespace colock::simulation {
 namespace {
 
-constexpr std::size_t different_values = 3;  // so that values recur
-constexpr std::size_t most_tries = 5;        // of an update
+constexpr std::size_t different_values = 3;  // Few, so values recur.
+constexpr std::size_t most_tries = 5;        // Of an update.
 
-/// The next one, as a function of an update finds it.
+/// Returns the next value, as the function of an update computes it.
 std::string value_after(const stored_record& now) {
     return std::to_string(now.value ? (std::stoul(*now.value) + 1) % different_values : 0);
 }
@@ -104,7 +104,7 @@ void record_work::work(user& u) {
     }
 }
 
-/// From the version that it knows, mostly.
+/// Writes, mostly from the latest version that the user has seen.
 void record_work::write(user& u, std::size_t which) {
     dice& random = world_.random;
     runtime::record_request request;
@@ -117,7 +117,8 @@ void record_work::write(user& u, std::size_t which) {
     begin(u.records[which], request, learning(u, which));
 }
 
-/// As `versioned::update`: reads, and writes what follows from that. After a refusal it begins again.
+/// Updates as `versioned::update` does: reads a value and writes the next one. After a refusal it starts
+/// again.
 void record_work::update(user& u, std::size_t which, std::size_t tries) {
     runtime::record_request read;
     read.tries = tries;
@@ -140,7 +141,7 @@ void record_work::update(user& u, std::size_t which, std::size_t tries) {
     });
 }
 
-/// It knows what the operation has reported.
+/// Returns a handler that records the reported version for the user.
 record_call::handler record_work::learning(user& u, std::size_t which) {
     return [this, &u, which](const record_life& life) {
         if (has_answer(life)) {
@@ -182,9 +183,9 @@ void record_work::on_delivered(const record_call& one) {
     client_.record_rules().on_told(life);
 }
 
-/// An operation that looks for an answer for a while ends with that time.
+/// Checks that an operation ends when its time for retries is over.
 void record_work::expect_in_time() const {
-    constexpr duration grace = 5ms;  // for a slow turn
+    constexpr duration grace = 5ms;  // For a slow turn.
     for (const auto& one : running_) {
         const record_life& life = *one->life();
         const true_time since = std::max(life.started, client_.paused_until());

@@ -27,7 +27,7 @@ class client;
 /// A read or a write of a record, and its caller.
 class record_call final : public runtime::record_operation {
 public:
-    /// Called when its caller hears how it ended.
+    /// Called when the caller gets the result.
     using handler = std::function<void(const record_life& life)>;
 
     record_call(client& by, std::shared_ptr<const runtime::record_spec> spec,
@@ -43,33 +43,33 @@ private:
     std::shared_ptr<record_life> life_;
 };
 
-/// What the users of a client do with records: they read, write, erase and update them.
+/// The users of a client that read, write, erase and update records.
 class record_work {
 public:
     record_work(world& w, client& by) : world_(w), client_(by) {}
 
-    /// Lets users work on these records until `end`. Now and then they read the key of a lock.
+    /// Lets users work on these records until `end`. From time to time they read the key of a lock.
     void start(const std::vector<std::string>& records, const std::vector<std::string>& locks,
                true_time end);
 
-    /// Begins an operation. Sometimes its caller gives it up.
+    /// Starts an operation. Sometimes its caller cancels it.
     void begin(const std::shared_ptr<const runtime::record_spec>& on,
                const runtime::record_request& request, record_call::handler on_finished);
 
-    /// The operation has ended, and its caller hears of it.
+    /// Called when the operation has ended and its caller gets the result.
     void on_delivered(const record_call& one);
-    /// Its client is no more.
+    /// Called when the client has ended.
     void stop() { running_.clear(); }
 
     void expect_in_time() const;
-    /// Those that have not ended.
+    /// Returns the number of operations that have not ended.
     [[nodiscard]] std::size_t running() const { return running_.size(); }
 
 private:
     struct user {
         std::vector<std::shared_ptr<const runtime::record_spec>> records;
         std::vector<std::shared_ptr<const runtime::record_spec>> locks;
-        std::vector<std::uint64_t> known;  // the versions, by record
+        std::vector<std::uint64_t> known;  // The latest version seen, by record.
     };
 
     [[nodiscard]] std::shared_ptr<const runtime::record_spec> some_spec(const std::string& name);
@@ -83,7 +83,7 @@ private:
     client& client_;
     std::deque<user> users_;
     true_time end_{};
-    bool hurries_ = false;  // so that others' writes are soon forgotten
+    bool hurries_ = false;  // Short pauses, so records soon drop earlier writes.
     std::vector<std::shared_ptr<record_call>> running_;
 };
 

@@ -22,7 +22,7 @@ namespace redis = instance::redis;
 constexpr std::size_t longest_reply = std::size_t{1} << 20U;
 constexpr wall_microseconds any_time = 1'800'000'000'000'000;
 
-/// A server in good order that has been probed.
+/// A healthy server that has been probed.
 struct prototype {
     prototype(const small_redis::server& like) : host(like.dialect()) {
         host.access = like.access;
@@ -66,7 +66,7 @@ bool probed_server::forbids(const kinds::command& command) const {
            (kind.value_per_holder && facts.refused_to_fenced != nullptr);
 }
 
-/// All servers of a dialect with the same rights answer the same.
+/// Returns the result of a probe. All servers with the same dialect and rights share it.
 const probed_server& probe(small_redis::server& host) {
     using key = std::tuple<const small_redis::dialect*, bool, std::vector<std::string>>;
     static std::map<key, prototype> all;
@@ -178,7 +178,7 @@ std::vector<std::string> redis_session::take_changes() {
     return std::exchange(changes_, {});
 }
 
-/// `invalidate`, and the names of keys.
+/// Parses a push: `invalidate` and the names of keys.
 void redis_session::note_push(std::string_view push) {
     resp::cursor values(push);
     values.next();

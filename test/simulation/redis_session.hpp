@@ -31,49 +31,50 @@ using instance::redis::resend_queue;
 using kinds::script_form;
 using small_redis::wall_microseconds;
 
-/// What the production probe has found out about a server.
+/// The findings of the production probe about a server.
 struct probed_server {
     instance::redis::server_facts facts;
-    std::string objection;  ///< why it must not vote. Empty if it may
+    std::string objection;  ///< Why it must not vote. Empty if it may.
 
-    /// Whether the client must not send that command, since it could not release or renew the lock.
+    /// Returns whether the client must not send the command. It could not release or renew such a lock.
     [[nodiscard]] bool forbids(const kinds::command& command) const;
 };
 
-/// Probes a server. From then on it knows the scripts.
+/// Probes a server. It has the scripts afterwards.
 const probed_server& probe(small_redis::server& host);
 
-/// A command, and its place among all that its client has sent over one connection.
+/// A command, with its position among the commands on one connection.
 struct sent_request {
     request what;
     resend_queue::number number = 0;
 };
 
-/// What a reply is for its command.
+/// The meaning of a reply for its command.
 struct outcome {
-    core::vote vote{};  ///< if nothing else is said
+    core::vote vote{};  ///< If no other member is set.
     std::optional<script_form>
-        again{};  ///< it was not executed, and is to be sent again in this form
-    bool is_refused_for_good = false;  ///< the server refuses the command of its own that was sent
-    /// It was not executed, since its slot is elsewhere, or cannot be used now.
+        again{};  ///< The command was not executed and must be sent again in this form.
+    bool is_refused_for_good = false;  ///< The server refuses its native command.
+    /// The command was not executed, because its slot is elsewhere or unusable at the moment.
     std::optional<instance::redis::redirection> elsewhere{};
-    bool ends_connection = false;  ///< the server is a replica
+    bool ends_connection = false;  ///< The server is a replica.
 };
 
-/// A client's session at a small Redis, with the production encoder in front of it and the production decoder behind it. It reads
-/// replies as `instance::redis::connection` does.
+/// A client's session with a small Redis. It uses the production encoder and decoder, and reads replies as
+/// `instance::redis::connection` does.
 class redis_session {
 public:
-    /// The server must outlive it.
+    /// The server must outlive the session.
     redis_session(small_redis::server& host, const probed_server& probed);
 
-    /// Has the server execute what is sent as one command. Returns an outcome for each. They are valid until the next call.
+    /// Executes commands that are sent as one. Returns an outcome for each. The outcomes are valid until the
+    /// next call.
     std::span<const outcome> execute(std::span<const sent_request> commands, script_form form,
                                      wall_microseconds now);
 
-    /// Takes what the server has told of changed keys.
+    /// Removes and returns the changed keys that the server has reported.
     std::vector<std::string> take_changes();
-    /// Nobody hears any more of changed keys.
+    /// Ends the reports of changed keys.
     void end() { session_.state = {}; }
 
     [[nodiscard]] const probed_server& probed() const { return probed_; }

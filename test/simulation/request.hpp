@@ -22,24 +22,25 @@ struct once_life;
 struct record_life;
 struct token_life;
 
-/// The names that a command is about: more than one for a lock with several names.
+/// Returns the names that a command uses. A lock with several names has more than one.
 inline std::vector<std::string_view> names_of(const kinds::command& command) {
     std::vector<std::string_view> result{command.key};
     result.insert(result.end(), command.more_keys.begin(), command.more_keys.end());
     return result;
 }
 
-/// Null if it has none. A waiter of a lock whose order binds has a place there.
+/// Returns the values of the command, or null if it has none. For a lock with a binding order, this member
+/// holds the place instead.
 inline const std::string* values_of(const core::command& command) {
     return command.place_ttl == 0 ? command.values : nullptr;
 }
 
-/// Whether it is about the result of a name that is run once.
+/// Returns whether the step concerns the result of a name that is run once.
 inline bool is_of_result(core::step s) {
     return s == core::step::look || s == core::step::complete;
 }
 
-/// A command on its way. It may arrive when its sender is no more, so its words are its own.
+/// A command in flight. It may arrive after its sender has ended, so it owns its strings.
 class request {
 public:
     explicit request(const instance::submission& from)
@@ -61,20 +62,19 @@ public:
     instance::vote_receiver* receiver;
     instance::command_tag tag;
     kinds::command command;
-    token_life* life = nullptr;             // of a lease's command
-    std::shared_ptr<record_life> record{};  // of a read or a write
-    std::shared_ptr<once_life> once{};  // of a look at the result of a name, or of what stores one
-    std::uint64_t order = 0;            // among what the client has sent to that instance
-    core::time_point sent = core::never;  // never, if it was not
-    unsigned hops = 0;                    // how often a node has sent it on
-    bool was_sent = false;                // at least once, though perhaps it was not executed
+    token_life* life = nullptr;             // For a command of a lease.
+    std::shared_ptr<record_life> record{};  // For a read or a write.
+    std::shared_ptr<once_life> once{};  // For a look at a result, or for a command that stores one.
+    std::uint64_t order = 0;            // Among the client's commands to that instance.
+    core::time_point sent = core::never;  // `never` if it was not sent.
+    unsigned hops = 0;                    // Number of redirects.
+    bool was_sent = false;                // Sent at least once, but possibly not executed.
     // While its slot moves:
-    std::optional<std::size_t>
-        asks{};  // the node that is about to take the slot over, if that is to be asked
-    bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
+    std::optional<std::size_t> asks{};  // The node to ask, which is about to take over the slot.
+    bool is_divided = false;            // `command` is the part that a single node can execute.
     bool is_partly_done = false;
-    std::vector<kinds::command> rest{};  // and then, if it is granted
-    // Of a lock whose names are in several slots of a cluster: the votes so far, and the names in `rest`.
+    std::vector<kinds::command> rest{};  // The parts that follow if it is granted.
+    // For a lock with names in several slots of a cluster: the votes so far, and the names in `rest`.
     std::optional<instance::redis::group_votes> groups{};
     std::shared_ptr<std::vector<std::string_view>> names{};
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace redis = instance::redis;
 
-/// As `redis::standalone`.
+/// Corresponds to `redis::standalone`.
 class standalone_route final : public route {
 public:
     standalone_route(world& w, client& c, voter& v, std::size_t index) : route(w, c, v, index) {
@@ -30,7 +30,8 @@ public:
     }
 
     void send(const request& r) override {
-        // An attempt for permits may have sent several acquires, and nothing tells which of them a release has overtaken.
+        // An attempt for permits may have sent several acquires. A release cannot show which of them it has
+        // overtaken.
         const bool may_overtake =
             r.command.step == core::step::release && !(r.life != nullptr && r.life->is_permit());
         const bool second = links_.size() > 1 && may_overtake &&
@@ -43,10 +44,10 @@ public:
 
 // --- Sentinel ---------------------------------------------------------------------------------------
 
-/// How often a Sentinel is asked while there is no master that can be used.
+/// The interval of queries to a Sentinel while there is no usable master.
 constexpr duration asking_urgently = voter::asking_interval / 10;
 
-/// As `redis::sentinel`.
+/// Corresponds to `redis::sentinel`.
 class sentinel_route final : public route {
 public:
     sentinel_route(world& w, client& c, voter& v, std::size_t index)
@@ -179,11 +180,12 @@ private:
         }
     }
 
-    /// As in `redis::sentinel_watch`, all questions and answers of a Sentinel come over one connection, in their order: an
-    /// answer from before a failover never comes after one that knows of it.
+    /// The order of messages to and from a Sentinel. As in `redis::sentinel_watch`, they all use one
+    /// connection. A reply from before a failover therefore never arrives after a reply that reports the
+    /// failover.
     struct line {
-        true_time asked{};     // when the latest question arrives
-        true_time answered{};  // when the latest answer does
+        true_time asked{};     // When the latest query arrives.
+        true_time answered{};  // When the latest reply arrives.
     };
 
     std::vector<std::optional<redis::named_master>> opinions_;
@@ -195,8 +197,8 @@ private:
 
 // --- Cluster ----------------------------------------------------------------------------------------
 
-/// As `redis::cluster`. But the commands of a token never overtake one another: an acquire whose answer is to come from the former node
-/// could be given up after a heal at the new one.
+/// Corresponds to `redis::cluster`. In addition, the commands of a token never overtake each other. Otherwise
+/// an acquire on the former node could be given up after a `heal` on the new one.
 class cluster_route final : public route {
 public:
     cluster_route(world& w, client& c, voter& v, std::size_t index) : route(w, c, v, index) {
@@ -237,7 +239,7 @@ public:
                 wait(next, world_.now());
             });
         } else if (r.is_partly_done && v.kind != core::vote_kind::granted &&
-                   !core::outcome_unknown(v.reason)) {  // the key is there
+                   !core::outcome_unknown(v.reason)) {  // The key exists.
             route::on_answer(r, core::vote::failed(core::failure::unclear_error));
         } else {
             route::on_answer(r, v);
@@ -305,7 +307,7 @@ private:
         r.is_divided = r.is_divided && !r.groups;
     }
 
-    /// What is left of it will not be executed.
+    /// Fails a command whose remaining parts will not be executed.
     void give_up(request r) {
         const core::vote failed = core::vote::failed(core::failure::server_error);
         if (r.groups) {
@@ -318,7 +320,7 @@ private:
         }
     }
 
-    /// The vote on the names of a slot.
+    /// Handles the vote on the names of a slot.
     void on_group(request r, const core::vote& v) {
         const bool goes_on = r.groups->add(r.command.step, v);
         if (r.rest.empty() || !goes_on) {
@@ -358,7 +360,7 @@ private:
         }
     }
 
-    /// Another node than the one that it is for has yet to answer an earlier command for this token.
+    /// Returns whether a different node than the target has yet to answer an earlier command for this token.
     [[nodiscard]] bool is_elsewhere(const request& r) const {
         const std::size_t owner = map_[voter_.slot_of(r.command.key)];
         return r.hops == 0 && !r.is_divided &&
@@ -408,7 +410,7 @@ private:
                 take_next(r);
             } else if (r.command.kind->has_auxiliary_key(r.command) &&
                        !core::takes_key(r.command)) {
-                r.hops = most_hops;  // a hint, or what there is another way for
+                r.hops = most_hops;  // A hint, or a step with an alternative.
             }
         }
         if (r.hops >= most_hops) {
@@ -457,7 +459,7 @@ private:
                            [key](const detour& one) { return one.what.command.key == key; });
     }
 
-    /// Those whose time has come, in their order.
+    /// Sends the detours that are due, in order.
     void send_detours() {
         std::vector<std::string_view> held_up;
         for (auto it = detours_.begin(); it != detours_.end();) {
@@ -485,7 +487,7 @@ private:
         }
     }
 
-    /// Asks some node for the map; again and again, while a slot is not served.
+    /// Asks a node for the map. Repeats this while a slot is not served.
     void refresh() {
         if (std::exchange(asking_, true)) {
             return;
@@ -498,7 +500,7 @@ private:
             for (const std::size_t owner : map_) {
                 all_served = node_at(owner).ready() && all_served;
             }
-            if (changed) {  // what the former node was not there to hear can be sent again
+            if (changed) {  // Unsent commands can be sent again.
                 client_.on_accepting(index_);
             }
             if (!all_served) {
@@ -507,7 +509,7 @@ private:
         });
     }
 
-    /// What a node reports. Each slot here stands for many.
+    /// Returns the map that a node reports. Each slot here stands for many.
     [[nodiscard]] redis::cluster_map reported_map() const {
         constexpr std::size_t width = redis::slot_count / voter::slot_count;
         const auto id_of = [this](std::size_t node) {
@@ -527,7 +529,7 @@ private:
         return result;
     }
 
-    /// As `redis::cluster` does after a sweep. Gives whether there is a map to use.
+    /// Selects a map, as `redis::cluster` does after a sweep. Returns whether there is a usable one.
     bool select_map() {
         selection_.begin();
         selection_.add("a node", reported_map());
@@ -545,13 +547,13 @@ private:
         return true;
     }
 
-    std::vector<std::size_t> map_;  // which node has which slot, for all that the client knows
+    std::vector<std::size_t> map_;  // The client's view of the node for each slot.
     redis::map_selection selection_;
-    std::uint64_t cluster_ = voter_.cluster();  // whose server was last connected to
-    bool doubted_ = false;  // that server has not reported yet that it belongs to this cluster
-    core::time_point barred_until_ = core::time_point::min();  // all slots
+    std::uint64_t cluster_ = voter_.cluster();  // The cluster of the last connected server.
+    bool doubted_ = false;                      // That server has not yet confirmed this cluster.
+    core::time_point barred_until_ = core::time_point::min();  // For all slots.
     std::deque<detour> detours_;
-    std::vector<sent> sent_;  // and not answered
+    std::vector<sent> sent_;  // Sent but not answered.
     redis::seen_promotions promotions_;
     true_time wake_at_ = true_time::max();
     bool asking_ = false;
@@ -574,7 +576,7 @@ connection& route::connect_to(std::size_t node) {
     return made;
 }
 
-/// Of a replica whose former master all clients have left by then.
+/// Returns the end of a replica's quarantine. All clients have left its former master by then.
 core::time_point route::end_of_quarantine(core::time_point since) const {
     return core::gone_at(since, world_.faults().quarantine, world_.profile().drift);
 }

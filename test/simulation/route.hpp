@@ -19,35 +19,35 @@ namespace colock::simulation {
 
 class client;
 
-/// How a client reaches an instance: it finds the server for each command, and connects to it. There is one kind for
-/// each topology of `instance::redis`.
+/// A client's route to an instance. It finds the server for each command and connects to it. There is one
+/// class for each topology of `instance::redis`.
 class route : public connection_owner {
 public:
     route(world& w, client& c, voter& v, std::size_t index);
 
-    /// Sends a command, or hears at once why not: both through `client::send_on`.
+    /// Sends a command, or reports immediately why it is not sent. Both go through `client::send_on`.
     virtual void send(const request& r) = 0;
 
-    // What goes wrong.
+    // Faults.
 
-    /// One of its connections breaks.
+    /// Breaks one of the connections.
     virtual void reset();
     void reset(std::optional<duration> deliver_after);
     void reset(std::size_t node, std::optional<duration> deliver_after);
     void block(connection::direction d, true_time until);
-    /// The client does not hear that Sentinel before `until`.
+    /// Cuts the client off from this Sentinel until `until`.
     virtual void cut_sentinel(std::size_t /*sentinel*/, true_time /*until*/) {}
-    /// A Sentinel tells of a failover.
+    /// Called when a Sentinel announces a failover.
     virtual void on_failover_message(std::size_t /*sentinel*/) {}
     void abandon();
-    /// No connection is made any more, and those that there are end.
+    /// Closes all connections without new ones.
     void close();
 
-    /// Whether locks may be taken there.
+    /// Returns whether the instance accepts acquires.
     [[nodiscard]] bool ready() const;
-    /// As `instance::keeper_id`, of one that is ready.
+    /// As `instance::keeper_id` of a ready instance.
     [[nodiscard]] virtual std::uint64_t keeper_id() const = 0;
-    /// Until when none may, though it can be reached.
+    /// Returns the end of the quarantine of a reachable instance.
     [[nodiscard]] core::time_point quarantined_until() const;
 
     core::time_point admit(const server& /*s*/) override { return core::time_point::min(); }
@@ -55,7 +55,7 @@ public:
     void on_broken() override;
     void on_answer(const request& r, const core::vote& v) override;
     void on_key_changed(const std::string& key) override;
-    /// As a server that is no node of a cluster: an error.
+    /// Handles a redirect as a server outside of a cluster does, with an error.
     void on_redirected(const request& r, const instance::redis::redirection& /*to*/) override {
         on_answer(r, core::vote::failed(core::failure::server_error));
     }
@@ -68,10 +68,10 @@ protected:
         std::unique_ptr<connection> to;
     };
 
-    /// A new connection, which has not been started.
+    /// Returns a new connection that has not been started.
     connection& connect_to(std::size_t node);
     [[nodiscard]] core::time_point end_of_quarantine(core::time_point since) const;
-    /// All clients know that node by it; 0 if it keeps no queues.
+    /// Returns the ID by which all clients identify that node, or 0 if it hosts no queues.
     [[nodiscard]] std::uint64_t keeper_id_of(std::size_t node) const;
 
     world& world_;
@@ -85,7 +85,7 @@ private:
     std::uint64_t last_executed_ = 0;
 };
 
-/// The route to that instance, by its topology.
+/// Returns a route to this instance, by its topology.
 std::unique_ptr<route> make_route(world& w, client& c, voter& v, std::size_t index);
 
 }  // namespace colock::simulation

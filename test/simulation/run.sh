@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the simulation: many seeded worlds in virtual time, full of faults, and checkers that see everything.
+# Runs the simulation: many seeded worlds with faults in virtual time. Checkers with full knowledge observe
+# them.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 

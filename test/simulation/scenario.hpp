@@ -11,25 +11,25 @@
 
 namespace colock::simulation {
 
-/// One thing that goes wrong with locks, told step by step: a script, and what is to be seen at each
-/// step, besides what the checkers see. Named as its ctest.
+/// A test of one fault, as a script. It checks specific facts at each step, in addition to the checkers. Its
+/// name is that of its ctest.
 struct scenario {
     std::string_view name;
     std::string_view what;
     simulation::cast cast;
-    int takes;  ///< how often it is played, each time in another way
+    int takes;  ///< Number of times it is played, each with a variation.
     void (*script)(stage& s, int take);
-    std::vector<std::string_view> catches;  ///< mutants with which it must fail
-    std::string_view profile{};  ///< instead of a script: each take is a schedule of that profile
+    std::vector<std::string_view> catches;  ///< Mutants that must make it fail.
+    std::string_view profile{};  ///< Replaces the script: each take is a schedule of this profile.
 };
 
 const std::vector<scenario>& scenarios();
 
-/// Null if there is none of that name.
+/// Returns null if there is no scenario of this name.
 const scenario* find_scenario(std::string_view name);
 
-/// Plays all takes, and gives what was violated in the first that failed; this one, or the first if
-/// none failed, is told as a timeline if `trace`.
+/// Plays all takes and returns the violations of the first that fails. With `trace`, prints that take as a
+/// timeline, or the first one if none fails.
 std::vector<std::string> play(const scenario& s, bool trace);
 
 }  // namespace colock::simulation

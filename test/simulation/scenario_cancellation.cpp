@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Ambiguity and cancellation: nobody knows what a server has done.
+// Cancellations and ambiguous outcomes, in which the client cannot be certain what a server has executed.
 
 #include "kinds/fenced/fenced.hpp"
 #include "simulation/scenario_themes.hpp"
@@ -13,7 +13,8 @@
 namespace colock::simulation {
 namespace {
 
-/// The very first attempt of a client waits for its first turn. Each later one is submitted at once. Returns the time.
+/// Takes and releases a lock, and returns the time. The first attempt of a client waits for its first turn.
+/// Each later attempt is submitted immediately.
 duration take_and_release(stage& s) {
     taking& first = s.acquire(0);
     s.run_to(10ms);
@@ -49,7 +50,7 @@ void cancel_after_the_send(stage& s, int) {
     s.expect(s.keys() == 0, "its grant is rolled back");
 }
 
-/// At any moment, while the votes come in one after the other.
+/// Cancels at various moments while the votes arrive one after the other.
 void grant_races_cancellation(stage& s, int take) {
     const duration start = take_and_release(s);
     for (std::size_t i = 0; i != 3; ++i) {
@@ -71,8 +72,8 @@ void grant_races_cancellation(stage& s, int take) {
     s.expect(s.grants_after(start + 10ms) == 0, "no key is created later");
 }
 
-/// A release cannot be cancelled; what comes closest is that a connection breaks (take 0), that the process ends before
-/// anything was sent (take 1), or that the client is closed meanwhile (take 2).
+/// Take 0: a connection breaks during the release. Take 1: the process ends before anything is sent. Take 2:
+/// the client is closed during the release. A release itself cannot be cancelled.
 void end_during_release(stage& s, int take) {
     taking& a = s.acquire(0);
     s.run_to(50ms);
@@ -105,7 +106,7 @@ void end_during_release(stage& s, int take) {
     }
 }
 
-/// Of the acquire of another client (take 0), and by closing the client (take 1).
+/// Take 0 cancels the acquire of another client. Take 1 closes the client.
 void cancel_during_renewal(stage& s, int take) {
     taking& a = s.acquire(0);
     s.run_to(99500us);
@@ -139,8 +140,8 @@ void cancel_during_renewal(stage& s, int take) {
     }
 }
 
-/// Of an acquire with fencing, at any moment while its fence is written back: instance 0 has missed the
-/// first holder, so that its counter is behind.
+/// Cancels an acquire with fencing at various moments while its fence is written back. Instance 0 missed the
+/// first holder, so its counter is behind.
 void cancel_while_raising(stage& s, int take) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
@@ -196,8 +197,8 @@ void old_set_after_release(stage& s, int) {
     s.expect(s.keys() == 0, "all keys are released");
 }
 
-/// The first attempt is not answered in time, and its release is still under way, on connections that
-/// broke, when a later attempt has won.
+/// The first attempt gets no reply in time. When a later attempt succeeds, the first release is still in
+/// flight on broken connections.
 void late_release_of_attempt_1(stage& s, int) {
     spec& patient = s.lock();
     patient.policy.attempts = 0;
@@ -223,7 +224,8 @@ void late_release_of_attempt_1(stage& s, int) {
     s.release(a);
 }
 
-/// All are silent (take 0), one of three has granted (take 1), or a reader waits for another reader of its client (take 2).
+/// Take 0: all instances are silent. Take 1: one of three has granted. Take 2: a reader waits for another
+/// reader of its client.
 void nobody_answers(stage& s, int take) {
     for (std::size_t i = take == 1 ? 1 : 0; i != 3; ++i) {
         s.cut_off(0, i, 100ms);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Clocks that run fast, clocks that are set, and grants that come too late.
+// Clocks that run fast, clocks that are set, and grants that arrive too late.
 
 #include "simulation/scenario_themes.hpp"
 
@@ -11,7 +11,8 @@
 namespace colock::simulation {
 namespace {
 
-/// Its key is gone after 272.7 ms, and it decides: the holder has no key on instance 2.
+/// The server's key expires after 272.7 ms. This key is decisive, because the holder has no key on instance
+/// 2.
 void fast_server(stage& s, int) {
     s.instance(0).set_rate(1.1);
     s.user(0).to(2).reset(std::nullopt);
@@ -54,7 +55,7 @@ void jump_forward(stage& s, int) {
     s.release(c);
 }
 
-/// Its key lives for 400 ms more.
+/// The server's key lives 400 ms longer.
 void jump_back(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(50ms);
@@ -77,8 +78,8 @@ void jump_back(stage& s, int) {
     s.release(b);
 }
 
-/// A writer that waits for a reader has died, and the clocks of all servers are set back. Its mark would keep readers out for as
-/// long as that took.
+/// A writer that waited for a reader has died, and the clocks of all servers are set back. A defect would let
+/// its writer mark keep readers out for that much longer.
 void mark_before_a_jump(stage& s, int) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -102,7 +103,7 @@ void mark_before_a_jump(stage& s, int) {
     s.release(c);
 }
 
-/// The commands are under way until one millisecond after the end of the validity.
+/// The commands are in flight until one millisecond after the end of the validity.
 void acquire_too_slow(stage& s, int) {
     spec& l = s.lock();
     l.policy.lease.instance_timeout = 400ms;

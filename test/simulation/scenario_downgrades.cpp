@@ -9,8 +9,8 @@
 namespace colock::simulation {
 namespace {
 
-/// It has waited itself, for client 2. There are readers that wait at its own client, and at another: that one polls, or
-/// is told.
+/// The writer waited for client 2 itself. Readers wait in its own client and in another one. The other reader
+/// polls or is notified.
 void downgrade_admits_readers(stage& s, int) {
     const bool is_told = s.servers_of(0).kind().tells_changes;
     const spec& writers = s.writers_lock();
@@ -47,7 +47,7 @@ void downgrade_admits_readers(stage& s, int) {
     s.release(d);
 }
 
-/// Two instances do not hear it. A reader may hold what one of them has not.
+/// Two instances do not get the request. A reader may still acquire where one of them has no key.
 void downgrade_without_quorum(stage& s, int) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -78,7 +78,7 @@ void downgrade_without_quorum(stage& s, int) {
     s.expect(s.keys() == 0, "no key remains");
 }
 
-/// Each begins when the one before has ended, and the client admits readers once.
+/// Each downgrade begins when the one before has ended. The client begins to admit readers only once.
 void second_downgrade(stage& s, int) {
     spec& writers = s.writers_lock();
     writers.policy.handoff.time = 50ms;
@@ -114,7 +114,8 @@ void second_downgrade(stage& s, int) {
     s.expect(s.keys() == 0, "no key remains");
 }
 
-/// The lease is lost, as strangers delete its keys (take 0) or its client closes (take 1); or its holder lets it go (take 2).
+/// Take 0: the lease is lost because third parties delete its keys. Take 1: it is lost because its client
+/// closes. Take 2: its holder releases it.
 void lost_during_downgrade(stage& s, int take) {
     using runtime::lease_result;
     const spec& writers = s.writers_lock();

@@ -34,7 +34,7 @@ void promoted_replica_lacks_a_lock(stage& s, int) {
     s.release(b);
 }
 
-/// The same without a quarantine: the loss is real, and the holder hears of it when it renews.
+/// The same case without a quarantine. The lock is really lost, and the holder detects this at its renewal.
 void lost_lock_without_quarantine(stage& s, int) {
     s.servers_of(0).cut_replication(for_long);
     taking& a = s.acquire(0);
@@ -50,8 +50,8 @@ void lost_lock_without_quarantine(stage& s, int) {
     s.release(b);
 }
 
-/// The old master is alive, and client 0, which no Sentinel reaches for a while, takes a lock there. Client 1 knows of
-/// the failover at once.
+/// The old master is alive. No Sentinel reaches client 0 for a while, and it acquires a lock there. Client 1
+/// learns of the failover immediately.
 void failover_noticed_late(stage& s, int) {
     s.servers_of(0).cut_replication(for_long);
     for (std::size_t i = 0; i != voter::sentinel_count; ++i) {
@@ -74,8 +74,9 @@ void failover_noticed_late(stage& s, int) {
     s.release(b);
 }
 
-/// The old master is alive, and Sentinel 0, which is cut off, still names it; client 1 does not hear that Sentinel.
-/// Client 0 hears all three (take 0), or not Sentinel 1 (take 1), so that it knows of no majority.
+/// The old master is alive, and Sentinel 0, which is cut off, still reports it. Client 1 is cut off from that
+/// Sentinel. In take 0, client 0 reaches all three. In take 1 it does not reach Sentinel 1, so it sees no
+/// majority.
 void old_master_is_named_by_some(stage& s, int take) {
     s.servers_of(0).cut_sentinel(0, for_long);
     s.user(1).to(0).cut_sentinel(0, for_long);
@@ -94,8 +95,8 @@ void old_master_is_named_by_some(stage& s, int take) {
     s.release(b);
 }
 
-/// Client 1 does not know yet that the slot has moved to a node, and that a replica of it, which lacks the lock, has
-/// taken over.
+/// The slot has moved to another node, and a replica of that node, which lacks the lock, has taken over.
+/// Client 1 has not learned this yet.
 void moved_to_a_promoted_node(stage& s, int) {
     voter& cluster = s.servers_of(0);
     const std::size_t slot = cluster.slot_of(stage::key);
@@ -122,7 +123,8 @@ void moved_to_a_promoted_node(stage& s, int) {
     s.release(b);
 }
 
-/// Another cluster answers at the addresses of the first one, which has granted a lock. It has been up for long.
+/// Another cluster answers at the addresses of the first one, which has granted a lock. It has been up for a
+/// long time.
 void another_cluster_at_its_addresses(stage& s, int) {
     spec& l = s.lock();
     l.policy.lease.renew_interval = 0ms;
@@ -143,7 +145,7 @@ void another_cluster_at_its_addresses(stage& s, int) {
     s.release(b);
 }
 
-/// The replica is cut off, and then promoted.
+/// The replica is cut off and then promoted.
 void grant_that_no_replica_has(stage& s, int) {
     s.servers_of(0).cut_replication(true_time(100ms));
     taking& a = s.acquire(0);

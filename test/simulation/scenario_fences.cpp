@@ -11,8 +11,9 @@
 namespace colock::simulation {
 namespace {
 
-/// The counter of instance 0 is ahead, since it alone has counted some attempts; and when that is written
-/// back, only 0 and 1 are there to hear it. Then somebody else takes the lock where nobody knows.
+/// The counter of instance 0 is ahead, because only this instance has counted some attempts. When its value
+/// is written back, only instances 0 and 1 receive it. Then another client acquires the lock on the other
+/// instances.
 void fence_told_to_too_few(stage& s, int) {
     const auto down = [&s](std::size_t from, std::size_t to, duration how_long) {
         for (std::size_t i = from; i != to; ++i) {
@@ -52,7 +53,7 @@ void fence_told_to_too_few(stage& s, int) {
     s.release(c);
 }
 
-/// The process stands still between the first vote on its hand-off and the second, until the validity is over.
+/// The process pauses between the first and the second vote on its hand-off, until the validity is over.
 void hand_off_after_the_end(stage& s, int) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
@@ -73,7 +74,7 @@ void hand_off_after_the_end(stage& s, int) {
     s.release(b);
 }
 
-/// A server has lost its last writes, and the fences that it has counted with them. It still has the key.
+/// A server has lost its last writes, and with them the fences that it counted. It still has the key.
 void hand_off_after_a_rollback(stage& s, int) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
@@ -98,7 +99,7 @@ void hand_off_after_a_rollback(stage& s, int) {
     s.release(b);
 }
 
-/// Strangers delete its keys on two instances. Its client has a waiter that wants the same.
+/// Third parties delete the keys on two instances. The client has a waiter for an equal lock.
 void lost_lease_with_a_waiter(stage& s, int) {
     spec& patient = s.lock();
     patient.policy.attempts = 0;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Locks whose order binds: who is granted next, and who has a place.
+// Locks with a binding order: which waiter is granted next, and which waiters have a place.
 
 #include "simulation/scenario_themes.hpp"
 
@@ -16,8 +16,8 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration short_refresh = 60ms;  // and a ticket of 240 ms
-constexpr duration long_refresh = 1s;     // so that nobody looks by itself
+constexpr duration short_refresh = 60ms;  // The ticket's ttl is 240 ms.
+constexpr duration long_refresh = 1s;     // Too long for polling.
 
 spec& ordered_lock(stage& s, duration refresh, bool is_fenced = false) {
     spec& result = s.lock();
@@ -30,7 +30,7 @@ spec& ordered_lock(stage& s, duration refresh, bool is_fenced = false) {
     return result;
 }
 
-/// Its lease may be handed off.
+/// Returns a lock with hand-offs enabled.
 spec& generous_lock(stage& s, bool is_fenced = false) {
     spec& result = ordered_lock(s, long_refresh, is_fenced);
     result.policy.handoff = {64, 10s};
@@ -49,7 +49,7 @@ bool has_place(stage& s, const taking& t) {
     });
 }
 
-/// Each of them holds the lock in turn, and is woken as soon as the one before it has released.
+/// Checks that each waiter holds the lock in turn, woken as soon as the previous one has released it.
 void expect_turns(stage& s, const std::vector<taking*>& in_order) {
     for (taking* const one : in_order) {
         s.run_to(s.now() + 10ms);
@@ -58,7 +58,8 @@ void expect_turns(stage& s, const std::vector<taking*>& in_order) {
     }
 }
 
-/// Two clients that wait with two tasks each die. The client behind them is granted when their tickets have ended.
+/// Two clients die while two tasks of each wait. The client behind them is granted when their tickets have
+/// expired.
 void dead_clients(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -78,7 +79,8 @@ void dead_clients(stage& s, int) {
     s.user(3).close();
 }
 
-/// The same, and the client behind them has left before. The next one that comes is granted at once.
+/// The client behind the dead ones has left before they die. The next client that arrives is granted
+/// immediately.
 void dead_clients_alone(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -101,7 +103,7 @@ void dead_clients_alone(stage& s, int) {
     s.release(next);
 }
 
-/// They keep their places for as long as it takes, and in their order.
+/// The waiters keep their places for any time, in their order.
 void long_wait(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -117,7 +119,7 @@ void long_wait(stage& s, int) {
     expect_turns(s, {&a, &b});
 }
 
-/// The second task of a client waits in that client. Another client comes after it.
+/// The second task of a client waits in that client. Another client arrives after it.
 void order_of_tasks(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
     s.run_to(10ms);
@@ -131,8 +133,8 @@ void order_of_tasks(stage& s, int) {
     expect_turns(s, {&first, &second, &other});
 }
 
-/// The first waiter gives up (take 0: its client has no other, take 1: it has one at the end). The next one is told of that, and then of
-/// the release.
+/// The first waiter gives up. In take 0 its client has no other waiter, and in take 1 it has one at the end.
+/// The next waiter is notified of this, and later of the release.
 void first_leaves(stage& s, int take) {
     taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
     s.run_to(10ms);
@@ -152,7 +154,7 @@ void first_leaves(stage& s, int take) {
     expect_turns(s, rest);
 }
 
-/// The first waiter cannot hear that the lock is free. Others try in the meantime.
+/// The first waiter cannot be notified that the lock is free. Other clients try in the meantime.
 void tries(stage& s, int take) {
     const bool is_fenced = take == 1;
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh, is_fenced));
@@ -177,7 +179,8 @@ void tries(stage& s, int take) {
     expect_turns(s, {&first, &last});
 }
 
-/// A waiter gives up at any moment, and another one of its client stays. Its place does not end with the time that the queue had left.
+/// A waiter gives up at various moments, and another one of its client stays. The remaining place must not
+/// expire with the old ttl of the queue.
 void place_outlives_a_leave(stage& s, int take) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -194,7 +197,8 @@ void place_outlives_a_leave(stage& s, int take) {
     expect_turns(s, {&second});
 }
 
-/// The second waiter stands still for longer than its ticket lives (take 0), or its messages do (take 1). It gets a place at the end.
+/// Take 0: the second waiter pauses for longer than its ticket's ttl. Take 1: its messages are delayed for
+/// longer. It gets a place at the end.
 void silence(stage& s, int take) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -219,8 +223,8 @@ void silence(stage& s, int take) {
     expect_turns(s, {&first, &next, &sleeper, &last});
 }
 
-/// A client with three tasks stands still for longer than its ticket lives. An attempt of the first task makes a new ticket. The other
-/// tasks get their places again, too.
+/// A client with three tasks pauses for longer than its ticket's ttl. An attempt of the first task creates a
+/// new ticket. The other tasks get their places back too.
 void pause_of_tasks(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
     s.run_to(10ms);
@@ -246,13 +250,14 @@ void pause_of_tasks(stage& s, int) {
     tasks.insert(tasks.begin(), &other);
     tasks.push_back(&last);
     for (taking* const one : tasks) {
-        s.run_to(s.now() + 100ms);  // this server tells of nothing
+        s.run_to(s.now() + 100ms);  // This server does not support client tracking.
         s.expect(one->held(), "the next waiter in the order of arrival holds the lock");
         s.release(*one);
     }
 }
 
-/// A client gives up its only waiter, and the server does not hear of it. Its next waiter does not count as the former one.
+/// A client gives up its only waiter, and the server does not get the message. The client's next waiter does
+/// not count as the former one.
 void place_left_behind(stage& s, int) {
     taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
     s.run_to(10ms);
@@ -272,7 +277,8 @@ void place_left_behind(stage& s, int) {
     expect_turns(s, {&next, &last});
 }
 
-/// A task of the holder's client waits directly behind it. Then another client comes, and then a second task (take 1: with fences).
+/// A task of the holder's client waits directly behind it. Then another client arrives, and then a second
+/// task. Take 1 uses fences.
 void hand_off(stage& s, int take) {
     const auto lock = [&]() -> spec& { return generous_lock(s, take == 1); };
     taking& holder = s.acquire(0, lock());
@@ -296,7 +302,7 @@ void hand_off(stage& s, int take) {
     expect_turns(s, {&other, &last});
 }
 
-/// The other client is before two tasks of the holder's client. The first of these gives up.
+/// The other client is ahead of two tasks of the holder's client. The first of these gives up.
 void no_hand_off_after_a_leave(stage& s, int) {
     taking& holder = s.acquire(0, generous_lock(s));
     s.run_to(10ms);

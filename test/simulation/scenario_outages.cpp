@@ -11,8 +11,8 @@
 namespace colock::simulation {
 namespace {
 
-/// The holder has no key on instance 2, and 1 forgets its own. The lease is not renewed (take 0), or it
-/// is (take 1).
+/// The holder has no key on instance 2, and instance 1 loses its key. In take 0 the lease is not renewed, in
+/// take 1 it is.
 void restart_without_data(stage& s, int take) {
     s.user(0).to(2).reset(std::nullopt);
     spec& l = s.lock();
@@ -41,7 +41,7 @@ void restart_without_data(stage& s, int take) {
     s.release(b);
 }
 
-/// All servers were just started. A client waits until they grant, unless its time ends before that.
+/// All servers have just started. A client waits until they grant, unless its timeout is earlier.
 void first_contact(stage& s, int) {
     s.run_to(100ms);
     for (std::size_t i = 0; i != 3; ++i) {
@@ -63,8 +63,8 @@ void first_contact(stage& s, int) {
     s.release(a);
 }
 
-/// One server was just started, and another does not answer for a while: it has a connection, and so tells nothing when it
-/// answers again.
+/// One server has just started, and another does not reply for a while. Its connection persists, so no event
+/// announces its return.
 void late_vote_beside_a_quarantine(stage& s, int) {
     s.run_to(100ms);
     s.instance(1).restart(5ms, server::data::lost);
@@ -80,8 +80,8 @@ void late_vote_beside_a_quarantine(stage& s, int) {
     s.release(a);
 }
 
-/// The holder has no key on instance 2, and 1 forgets its own just before a second ends on its clock:
-/// who asks it then hears that it has been up for a second.
+/// The holder has no key on instance 2. Instance 1 loses its key just before a second ends on its clock. A
+/// client that queries it then gets an uptime of one second.
 void restart_at_the_end_of_a_second(stage& s, int) {
     s.run_to(100ms);
     const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
@@ -105,7 +105,7 @@ void restart_at_the_end_of_a_second(stage& s, int) {
     s.release(b);
 }
 
-/// Instance 2; and at last a majority.
+/// Instance 2 stops, and in the end a majority stops.
 void stopped_server(stage& s, int) {
     s.instance(2).pause(3s);
     for (int i = 0; i != 20; ++i) {
@@ -134,8 +134,8 @@ void stopped_server(stage& s, int) {
              "the resumed server executes its commands in order");
 }
 
-/// Instance 2, which has the SET of a lease in its socket when the connection to it is given up. It goes on
-/// when everything else has long ended: the key that it makes then is released at once.
+/// Instance 2 has the SET of a lease in its socket when the connection is given up. It resumes long after
+/// everything else has ended. The key that it then creates must be released immediately.
 void key_made_after_its_release(stage& s, int) {
     s.instance(2).pause(3s);
     taking& a = s.acquire(0);

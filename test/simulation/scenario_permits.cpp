@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The permits of a semaphore: which are given to whom, and who waits for them.
+// The permits of a semaphore: which token gets which permit, and which waiters wait.
 
 #include "simulation/permit.hpp"
 #include "simulation/scenario_themes.hpp"
@@ -18,14 +18,14 @@ namespace {
 
 constexpr duration for_long = 3s;
 
-/// A lock that makes one attempt for `count` of `limit` permits.
+/// Returns a lock that makes one attempt for `count` of `limit` permits.
 spec& permits_lock(stage& s, std::uint32_t limit, std::uint32_t count = 1) {
     spec& result = s.lock();
     result.policy.set_kind(kinds::semaphore(limit, count));
     return result;
 }
 
-/// The same, and it waits. Between two attempts it relies on being told.
+/// Returns a lock that waits. Between attempts it depends on notifications.
 spec& patient_lock(stage& s, std::uint32_t limit, std::uint32_t count = 1) {
     spec& result = permits_lock(s, limit, count);
     result.policy.attempts = 0;
@@ -35,7 +35,7 @@ spec& patient_lock(stage& s, std::uint32_t limit, std::uint32_t count = 1) {
     return result;
 }
 
-/// A lease that is not renewed, and lives for so long.
+/// Returns a lock with a long ttl and no renewals.
 spec& lasting_lock(stage& s, std::uint32_t limit, std::uint32_t count = 1) {
     spec& result = permits_lock(s, limit, count);
     result.policy.lease.ttl = 3s;
@@ -47,7 +47,7 @@ slot_set slots_at(stage& s, std::size_t instance, const taking& t) {
     return s.instance(instance).slots_of(stage::key, t.token());
 }
 
-/// Whether it has one permit, the same at all those instances.
+/// Returns whether the token has one permit, with the same slot on all of these instances.
 bool has_one_at(stage& s, const taking& t, const std::vector<std::size_t>& instances) {
     return std::ranges::all_of(instances, [&](std::size_t i) {
         return std::popcount(slots_at(s, i, t)) == 1 &&
@@ -55,7 +55,7 @@ bool has_one_at(stage& s, const taking& t, const std::vector<std::size_t>& insta
     });
 }
 
-/// None if it has no token yet.
+/// Returns an empty set if there is no token yet.
 slot_set preferred_by(const taking& t) {
     const permit_wish wish = wish_of(t.token());
     return wish.limit == 0 ? 0 : wish.slot_of(1);
@@ -65,8 +65,8 @@ slot_set after(slot_set slot, std::uint32_t limit) {
     return slot == slot_set{1} << (limit - 1) ? 1 : slot << 1U;
 }
 
-/// Acquires until the attempt that is under way after `look` has a token that prefers that slot. Earlier attempts end, and are
-/// released.
+/// Acquires until an attempt in flight has a token that prefers this slot. It looks after the time `look`.
+/// Earlier attempts end and are released.
 taking& acquire_preferring(stage& s, std::size_t user, const spec& lock, slot_set slot,
                            duration look) {
     constexpr int most_tries = 50;
@@ -86,7 +86,8 @@ taking& acquire_preferring(stage& s, std::size_t user, const spec& lock, slot_se
     }
 }
 
-/// Each of three clients reaches another two of three instances, in all orders. There are two permits.
+/// Each of three clients reaches a different pair of the three instances, in all orders. There are two
+/// permits.
 void overlapping_majorities(stage& s, int take) {
     const spec& lock = permits_lock(s, 2);
     std::vector<std::size_t> unreachable = {0, 1, 2};
@@ -110,13 +111,13 @@ void overlapping_majorities(stage& s, int take) {
     s.release(*all[1]);
 }
 
-/// What is left of a permit that nobody has: one instance has granted it to a client that has died.
+/// The leftover of a permit without a holder. One instance has granted it to a client that has died.
 struct leftover {
     slot_set slot;
-    taking* other;  ///< that client 1 has, at all instances
+    taking* other;  ///< Held by client 1 on all instances.
 };
 
-/// Instance 0 has the permit of a dead client 0.
+/// Leaves a permit of the dead client 0 on instance 0.
 leftover leave_a_permit(stage& s) {
     for (const std::size_t i : {1U, 2U}) {
         s.cut_off(0, i, for_long);
@@ -133,7 +134,7 @@ leftover leave_a_permit(stage& s) {
     return {slot, &other};
 }
 
-/// Two instances of three answer, and their numbers differ.
+/// Two of three instances reply, with different numbers.
 void split_vote(stage& s, int) {
     const leftover left = leave_a_permit(s);
     s.cut_off(1, 2, for_long);
@@ -148,7 +149,8 @@ void split_vote(stage& s, int) {
     s.release(*left.other);
 }
 
-/// The connection to an instance that has granted breaks before the second round. So that is not sent there.
+/// The connection to an instance that has granted breaks before the second round, which is therefore not sent
+/// there.
 void unsent_round(stage& s, int) {
     const leftover left = leave_a_permit(s);
     s.cut_off(1, 2, for_long);
@@ -164,7 +166,8 @@ void unsent_round(stage& s, int) {
     s.release(*left.other);
 }
 
-/// An instance answers the first round when the lease has been released. The second round has not reached it yet.
+/// An instance replies to the first round after the lease has been released. The second round has not reached
+/// it yet.
 void late_first_round(stage& s, int) {
     const leftover left = leave_a_permit(s);
     taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
@@ -182,8 +185,8 @@ void late_first_round(stage& s, int) {
     s.release(*left.other);
 }
 
-/// A quorum grants one number, and the third instance another one: at the same time (take 0), or later. There the right permit is a
-/// dead client's.
+/// A quorum grants one number, and the third instance another. It does so at the same time (take 0) or later.
+/// On that instance, a dead client has the right permit.
 void wrong_number(stage& s, int take) {
     const leftover left = leave_a_permit(s);
     taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
@@ -206,8 +209,8 @@ void wrong_number(stage& s, int take) {
     s.release(*left.other);
 }
 
-/// One of three permits is free at a majority. The three instances answer with three numbers. The largest is of a permit that is free
-/// at one instance only.
+/// One of three permits is free on a majority. The three instances reply with three different numbers. The
+/// largest is that of a permit that is free on one instance only.
 void one_permit_left(stage& s, int) {
     for (const std::size_t i : {0U, 2U}) {
         s.cut_off(2, i, for_long);
@@ -234,7 +237,8 @@ void one_permit_left(stage& s, int) {
     s.release(l);
 }
 
-/// An instance loses its data, and another client acquires before the holder's renewal: many times. Each is to have its own permit.
+/// Repeatedly, an instance loses its data, and another client acquires before the holder's renewal. Each
+/// client must have a permit of its own.
 void restart_of_an_instance(stage& s, int) {
     const spec& lock = permits_lock(s, 2);
     taking& a = s.acquire(0, lock);
@@ -260,8 +264,8 @@ void restart_of_an_instance(stage& s, int) {
     s.release(a);
 }
 
-/// An instance has lost the holder's permit and is in quarantine. Another has never had it. A client's second round asks for that
-/// permit. It must not be asked of the instance in quarantine.
+/// A quarantined instance has lost the holder's permit, and another has never had it. A client's second round
+/// requests that permit. This request must not be sent to the quarantined instance.
 void round_in_quarantine(stage& s, int) {
     for (const std::size_t i : {0U, 1U}) {
         s.cut_off(0, i, for_long);
@@ -288,7 +292,7 @@ void round_in_quarantine(stage& s, int) {
     s.release(a);
 }
 
-/// The release of a permit is executed twice, the second time when others have it.
+/// The release of a permit is executed twice, the second time when other clients have the permits.
 void late_release(stage& s, int) {
     const spec& lock = permits_lock(s, 2);
     taking& a = s.acquire(0, lock);
@@ -316,7 +320,7 @@ void late_release(stage& s, int) {
     s.release(c);
 }
 
-/// Of two holders one dies, and another client waits.
+/// One of two holders dies while another client waits.
 void dead_holder(stage& s, int) {
     const spec& lock = permits_lock(s, 2);
     taking& a = s.acquire(0, lock);
@@ -335,7 +339,8 @@ void dead_holder(stage& s, int) {
     s.release(c);
 }
 
-/// An acquire is cancelled at any moment, beside a holder. The other permit is not left behind.
+/// An acquire is cancelled at various moments while there is one holder. The other permit must not be left
+/// behind.
 void cancelled_acquire(stage& s, int take) {
     const spec& lock = permits_lock(s, 2);
     taking& a = s.acquire(0, lock);
@@ -359,8 +364,9 @@ void cancelled_acquire(stage& s, int take) {
     s.release(c);
 }
 
-/// Beside one holder of three permits (take 0) or two of them (take 1): a semaphore of two, a mutex. Beside a mutex (take 2) or a
-/// reader (take 3): a semaphore.
+/// Take 0: a holder has one of three permits, and clients try a semaphore of two and a mutex. Take 1: the
+/// holder has two of three. Take 2: a mutex is held, and a client tries a semaphore. Take 3: a reader is
+/// inside instead.
 void limits(stage& s, int take) {
     const spec& three = permits_lock(s, 3);
     spec& mutex = s.lock();
@@ -397,8 +403,9 @@ void limits(stage& s, int take) {
     s.release(again);
 }
 
-/// Three clients have a permit each. One waits for two, and after that one waits for one: in another client (takes 0 and 1) or in the
-/// same one. Two of the permits are released, one after the other. Servers tell of changes in takes 0 and 2.
+/// Three clients have a permit each. One waiter wants two, and a later one wants one. The later waiter is in
+/// another client (takes 0 and 1) or in the same one. Two of the permits are released one after the other.
+/// The servers support client tracking in takes 0 and 2.
 void waiter_for_several(stage& s, int take) {
     const spec& lock = permits_lock(s, 3);
     std::vector<taking*> holders;
@@ -425,7 +432,8 @@ void waiter_for_several(stage& s, int take) {
     s.release(*holders[2]);
 }
 
-/// A client lets go of a permit, and has waiters: for another number of permits first, then for the same.
+/// A client releases a permit and has two waiters. The first wants a different number of permits, and the
+/// second the same number.
 void handed_off_permits(stage& s, int) {
     const spec& one = patient_lock(s, 2);
     taking& a = s.acquire(0, one);

@@ -11,7 +11,7 @@
 namespace colock::simulation {
 namespace {
 
-/// A mutex that waits for as long as it takes.
+/// Returns a mutex that waits without a limit.
 spec& patient_lock(stage& s) {
     spec& result = s.lock();
     result.policy.attempts = 0;
@@ -26,8 +26,9 @@ taking& take_for_a_minute(stage& s, std::size_t user) {
     return s.acquire(user, lock);
 }
 
-/// The first asks all instances now and then, and its keeper for its place. The other asks the keeper alone. The first
-/// loses one of its connections, and does not hear another one, when the lock is released. So only one instance tells it.
+/// The first waiter queries all instances from time to time, and the queue's host for its place. The other
+/// one queries only the host. Before the release, the first loses one of its connections and receives nothing
+/// on another. So only one instance can notify it.
 void idle_waiters(stage& s, int take) {
     taking& a = take_for_a_minute(s, 0);
     s.run_to(10ms);
@@ -51,7 +52,8 @@ void idle_waiters(stage& s, int take) {
     s.release(next);
 }
 
-/// The first dies, so nobody is told of the release. The other has waited for long, and looks again before that has doubled.
+/// The first waiter dies, so no client is notified of the release. The other has waited for a long time. It
+/// checks again before that time has doubled.
 void idle_waiter_behind_a_dead_one(stage& s, int) {
     taking& a = take_for_a_minute(s, 0);
     s.run_to(10ms);
@@ -66,8 +68,8 @@ void idle_waiter_behind_a_dead_one(stage& s, int) {
     s.release(c);
 }
 
-/// Two readers wait in the remote queue, behind the mark of a writer that has died; and behind them another writer does. It
-/// tries once more when the reader before it gives up.
+/// Two readers wait in the remote queue behind the writer mark of a dead writer, and another writer waits
+/// behind them. It attempts once when the reader ahead gives up.
 void writer_behind_a_reader(stage& s, int) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -97,8 +99,9 @@ void writer_behind_a_reader(stage& s, int) {
     s.release(w);
 }
 
-/// A mutex waits for readers that overlap, and a reader waits behind it in the remote queue. The reader has met the queue before
-/// (take 0), or was denied (take 1). It does not wait for longer than 5 s. It renews nothing, so that no renewals wake anybody.
+/// A mutex waits for overlapping readers, and a reader waits behind it in the remote queue. In take 0 the
+/// reader has met the queue before, and in take 1 it was denied. It must not wait longer than 5 s. The leases
+/// are not renewed, so no renewal wakes a waiter.
 void reader_behind_a_mutex(stage& s, int take) {
     spec& writers = s.writers_lock();
     writers.policy.lease.ttl = 20s;
@@ -114,7 +117,7 @@ void reader_behind_a_mutex(stage& s, int take) {
         reading = &s.acquire(0, readers);
         s.run_to(10ms);
         waiting = &s.acquire(1, mutex);
-        s.run_to(5s);  // from now on it keeps its ticket without a word
+        s.run_to(5s);  // From now on it keeps its ticket without queries.
         s.acquire(4, writers, s.user(4).now() + 10ms);
         s.run_to(s.now() + 20ms);
         behind = &s.acquire(4, readers);
@@ -122,11 +125,11 @@ void reader_behind_a_mutex(stage& s, int take) {
         taking& holder = s.acquire(0, mutex);
         s.run_to(10ms);
         waiting = &s.acquire(1, mutex);
-        s.run_to(5s);  // from now on it keeps its ticket without a word
+        s.run_to(5s);  // From now on it keeps its ticket without queries.
         behind = &s.acquire(4, readers);
         s.run_to(s.now() + 20ms);
         s.release(holder);
-        reading = &s.acquire(2, readers);  // is there before the others are told
+        reading = &s.acquire(2, readers);  // Enters before the others are notified.
     }
     const duration since = s.now();
     std::size_t next = 2;

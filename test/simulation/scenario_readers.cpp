@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Shares of readers: how long they last, and who releases them.
+// Shares of readers: how long they last, and which client releases them.
 
 #include "simulation/scenario_themes.hpp"
 
@@ -10,9 +10,9 @@
 namespace colock::simulation {
 namespace {
 
-/// Whether that reader has a share on each instance, which ends then.
+/// Returns whether the reader has a share on each instance that ends at `when`.
 bool all_end_at(stage& s, const taking& reader, duration when) {
-    constexpr duration rounding = 1ms;  // of what a server tells
+    constexpr duration rounding = 1ms;  // Of the time that a server reports.
     constexpr duration clock = 1us;
     bool result = true;
     for (std::size_t i = 0; i != 3; ++i) {
@@ -23,8 +23,9 @@ bool all_end_at(stage& s, const taking& reader, duration when) {
     return result;
 }
 
-/// Of two readers one dies. The other goes on for longer than that one's share lasts (take 0), or lets go before (take 1),
-/// and a writer waits. Or the other lets go before, and a writer comes after that (take 2).
+/// One of two readers dies. Take 0: the other continues beyond the end of the dead reader's share. Take 1:
+/// the other releases before that, and a writer waits. Take 2: the other releases before that, and a writer
+/// arrives later.
 void dead_reader(stage& s, int take) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -60,8 +61,8 @@ void dead_reader(stage& s, int take) {
     s.release(w);
 }
 
-/// The longer one comes first (takes 0 and 2), or the shorter one does. The shorter one dies (takes 0 and 1), or it is renewed, and
-/// then let go. A writer waits.
+/// The reader with the longer ttl comes first in takes 0 and 2. The one with the shorter ttl dies in takes 0
+/// and 1. In the other takes it is renewed and then released. A writer waits.
 void readers_with_different_ttls(stage& s, int take) {
     const bool is_longer_first = take % 2 == 0;
     const bool is_renewed = take >= 2;
@@ -105,7 +106,7 @@ void readers_with_different_ttls(stage& s, int take) {
     s.release(w);
 }
 
-/// The first renewal of a reader is under way, on a connection that broke, when its holder asks for more time.
+/// The first renewal of a reader is in flight on a broken connection when its holder extends the lease.
 void late_renewal_of_a_share(stage& s, int) {
     const spec readers = readers_side_of(s.writers_lock());
     taking& a = s.acquire(0, readers);
@@ -126,8 +127,8 @@ void late_renewal_of_a_share(stage& s, int) {
     s.release(b);
 }
 
-/// A reader stands still for longer than its lease is valid, and gives it back late. Meanwhile another one reads (take 0), or a
-/// writer is inside (take 1). Or a release is executed twice (take 2).
+/// A reader pauses beyond its validity and releases late. By then, another reader is inside in take 0, and a
+/// writer in take 1. In take 2, a release is executed twice.
 void late_release_of_a_share(stage& s, int take) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -171,8 +172,8 @@ void late_release_of_a_share(stage& s, int take) {
     }
 }
 
-/// Though a writer waits. The lease is a reader's (takes 0 and 1), or a writer's that was downgraded; the former holder lets
-/// go first (takes 0 and 2), or the new one does.
+/// The share succeeds although a writer waits. The lease is a reader's in takes 0 and 1, and a downgraded
+/// writer's in the others. The former holder releases first in takes 0 and 2, and the new one in the others.
 void share_then_release(stage& s, int take) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -199,8 +200,8 @@ void share_then_release(stage& s, int take) {
     s.release(w);
 }
 
-/// The holder asks for a share (take 0), or another reader of its client comes (take 1). If the keys are there, the share has a
-/// fence of its own (take 2).
+/// Take 0: the holder requests a share of a lost lease. Take 1: another reader of its client arrives. Take 2:
+/// the keys exist, so the share gets a fence of its own.
 void share_of_a_lost_lease(stage& s, int take) {
     spec& writers = s.writers_lock();
     writers.policy.set_kind(kinds::fenced_writer);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Records: which writes are carried out, and what their callers are told.
+// Records: which writes are carried out, and which results their callers get.
 
 #include "simulation/record_work.hpp"
 #include "simulation/scenario_themes.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 using core::write_outcome;
 
-/// A user of one record, who waits for each operation.
+/// A user of one record that waits for each operation.
 class record_user {
 public:
     record_user(stage& s, std::size_t client) : stage_(s), client_(s.user(client)) {
@@ -32,7 +32,7 @@ public:
         spec_ = std::move(made);
     }
 
-    /// Sends it. The answer comes later.
+    /// Starts the write. The result arrives later.
     void write_from(std::uint64_t version, std::optional<std::string> value) {
         runtime::record_request request;
         request.writes = true;
@@ -44,7 +44,7 @@ public:
     void finish() { stage_.run_to(stage_.now() + 3ms); }
 
     [[nodiscard]] bool ended_as(write_outcome outcome) const { return outcome_ == outcome; }
-    /// That it was told last.
+    /// Returns the version from the latest result.
     [[nodiscard]] std::uint64_t version() const { return version_; }
 
 private:
@@ -63,7 +63,7 @@ private:
     std::uint64_t version_ = 0;
 };
 
-/// Others write 14 times after it, and once more with each take. The record remembers 16 writes.
+/// Other clients write 14 times afterwards, and one more time with each take. The record remembers 16 writes.
 void lost_answer(stage& s, int take) {
     record_user a(s, 0);
     record_user b(s, 1);
@@ -86,7 +86,7 @@ void lost_answer(stage& s, int take) {
              "the write is recognized as long as the record remembers it");
 }
 
-/// After an erase the clock is set back (take 0), or the server loses its data (take 1).
+/// After an erase, the clock is set back in take 0, and the server loses its data in take 1.
 void stale_write(stage& s, int take) {
     record_user a(s, 0);
     a.write_from(0, "first");

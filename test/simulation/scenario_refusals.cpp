@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Servers that refuse what they have executed before.
+// Servers that refuse commands that they executed before.
 
 #include "simulation/scenario_themes.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t servers = 3;
 constexpr duration for_long = 3s;
 
-/// A mutex, a writer, a reader, or a permit.
+/// Returns a mutex, a writer, a reader, or a permit.
 spec lock_of(stage& s, int take) {
     spec& mutex = s.lock();
     spec& writers = s.writers_lock();
@@ -26,7 +26,7 @@ spec lock_of(stage& s, int take) {
     return take == 0 ? mutex : take == 1 ? writers : take == 2 ? readers_side_of(writers) : permits;
 }
 
-/// The scripts are lost while a lease is held. It is renewed and released all the same.
+/// The scripts are lost while a lease is held. The lease is nevertheless renewed and released.
 void lost_scripts(stage& s, int take) {
     taking& a = s.acquire(0, lock_of(s, take));
     s.run_to(50ms);
@@ -43,7 +43,7 @@ void lost_scripts(stage& s, int take) {
     s.expect(s.keys() == 0 || take == 3, "the lock has been released");
 }
 
-/// Servers without memory renew and release what they have, and grant nothing.
+/// Servers without memory renew and release existing locks, and grant none.
 void no_memory(stage& s, int take) {
     taking& a = s.acquire(0, lock_of(s, take));
     s.run_to(50ms);
@@ -66,7 +66,8 @@ void no_memory(stage& s, int take) {
     s.release(c);
 }
 
-/// One reader of two holds a share. Servers refuse a command while a third one comes. It leaves nothing, with a fence or without.
+/// One of two readers holds a share. The servers refuse a command when a third reader arrives. It leaves
+/// nothing, with or without a fence.
 void refused_share(stage& s, int take) {
     static const std::vector<std::string> commands = {"zadd", "zremrangebyscore", "pexpire",
                                                       "zscore"};
@@ -95,7 +96,7 @@ void refused_share(stage& s, int take) {
     s.expect(s.keys() == 0, "all shares have been released");
 }
 
-/// A stranger has a name that a second reader needs. It is left alone, and the reader is refused.
+/// A foreign key has a name that a second reader needs. The key is left alone, and the reader is refused.
 void taken_place(stage& s, int take) {
     spec& writers = s.writers_lock();
     writers.policy.attempts = 1;
@@ -117,7 +118,8 @@ void taken_place(stage& s, int take) {
     s.release(c);
 }
 
-/// A server becomes a replica while its clients are connected. It grants nothing, and its clients end the connection.
+/// A server becomes a replica while its clients are connected. It grants nothing, and its clients close the
+/// connection.
 void replica_without_notice(stage& s, int) {
     taking& a = s.acquire(0, s.lock());
     s.run_to(50ms);

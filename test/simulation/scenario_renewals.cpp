@@ -9,7 +9,7 @@
 namespace colock::simulation {
 namespace {
 
-/// The timer is due at 100 ms, the renewal goes out at 100.01 ms, and is answered at 102.01 ms.
+/// The timer is due at 100 ms. The renewal is sent at 100.01 ms and answered at 102.01 ms.
 void release_races_renewal(stage& s, int take) {
     constexpr int fine = 20;
     const duration when = take < fine ? 99990us + take * 2us : 100ms + (take - fine) * 100us;
@@ -22,7 +22,7 @@ void release_races_renewal(stage& s, int take) {
     s.expect(s.keys() == 0, "the lease is released");
 }
 
-/// An extend that comes after the release, by an old connection (take 0); a heal before it (take 1).
+/// Take 0: an extend on an old connection arrives after the release. Take 1: a `heal` arrives before it.
 void renewal_in_flight(stage& s, int take) {
     taking& a = s.acquire(0);
     if (take == 0) {
@@ -67,8 +67,8 @@ void renewals_fail(stage& s, int) {
     s.expect(!s.has_key(0), "the reachable keys are released");
 }
 
-/// The answers of two to a renewal that was executed come after the loss (take 0), after the end of the
-/// validity (take 1), and to a client that had been standing still past that end (take 2).
+/// Two replies to an executed renewal arrive late. Take 0: they arrive after the loss. Take 1: they arrive
+/// after the end of the validity. Take 2: they reach a client that was paused beyond that end.
 void no_resurrection(stage& s, int take) {
     spec& l = s.lock();
     l.policy.lease.instance_timeout = 400ms;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Names that are run once: whose result is recorded, and who is told of it.
+// Names that are run once: which result is recorded, and which callers get it.
 
 #include "simulation/once_work.hpp"
 #include "simulation/scenario_themes.hpp"
@@ -19,13 +19,13 @@ namespace {
 
 constexpr core::milliseconds keep = 2s;
 
-/// A user who calls `once` for one name.
+/// A user that calls `once` for one name.
 class caller {
 public:
     caller(stage& s, std::size_t client, std::string name = stage::key)
         : stage_(s), client_(s.user(client)), name_(std::move(name)) {}
 
-    /// Its answer comes later.
+    /// Starts a call. The result arrives later.
     void call(duration body_time, const std::string& fingerprint = "a") {
         answer_ = std::make_shared<answer>();
         const auto made = std::make_shared<once_call>();
@@ -56,10 +56,10 @@ private:
     stage& stage_;
     client& client_;
     std::string name_;
-    std::shared_ptr<answer> answer_ = std::make_shared<answer>();  // of the latest call
+    std::shared_ptr<answer> answer_ = std::make_shared<answer>();  // Of the latest call.
 };
 
-/// The servers know all scripts after that, as servers in use do.
+/// Loads all scripts into the servers, as in servers in use.
 void begin(stage& s) {
     caller first(s, 0, "first name");
     first.call(0ms);
@@ -67,8 +67,8 @@ void begin(stage& s) {
     s.expect(first.ended_as(once_end::ran), "a name is run");
 }
 
-/// The first client is cut off when its body returns. Its record arrives after its lease has ended, and another client runs the name
-/// (take 0), or nobody does (take 1).
+/// The first client is cut off when its body returns. Its record arrives after its lease has ended. By then,
+/// another client runs the name in take 0, and no client does in take 1.
 void late_record(stage& s, int take) {
     begin(s);
     caller a(s, 0);
@@ -96,7 +96,7 @@ void late_record(stage& s, int take) {
     s.expect(a.ended_as(once_end::found) && a.record() == b.record(), "it is the result of all");
 }
 
-/// Two instances store the record, and their answers are lost.
+/// Two instances store the record, and their replies are lost.
 void lost_answers(stage& s, int) {
     begin(s);
     caller a(s, 0);
@@ -112,7 +112,8 @@ void lost_answers(stage& s, int) {
     s.expect(a.ended_as(once_end::ran), "the record is sent again, and is found to be stored");
 }
 
-/// A stranger deletes the key on one instance. That refuses the record before the others store it.
+/// A third party deletes the key on one instance. This instance refuses the record before the others store
+/// it.
 void refused_by_one(stage& s, int) {
     caller a(s, 0);
     a.call(20ms);
@@ -126,7 +127,8 @@ void refused_by_one(stage& s, int) {
     s.expect(a.ended_as(once_end::ran), "a quorum stores the record");
 }
 
-/// Only one instance gets the record, and the client dies. Others call when the token has ended (take 0), or before (take 1).
+/// Only one instance gets the record, and the client dies. Other clients call after the token has expired in
+/// take 0, and before that in take 1.
 void minority(stage& s, int take) {
     caller a(s, 0);
     caller b(s, 1);

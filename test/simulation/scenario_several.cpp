@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Locks with several names: who waits for which of them, and what a release leaves.
+// Locks with several names: which name a waiter waits for, and what a release leaves behind.
 
 #include "simulation/scenario_themes.hpp"
 
@@ -12,7 +12,7 @@
 namespace colock::simulation {
 namespace {
 
-/// Behind `stage::key` in their order. On a cluster they are in different slots.
+/// Sorts after `stage::key`. On a cluster, the two names are in different slots.
 const std::string another = "other";
 
 spec& lock_on_both(stage& s) {
@@ -22,7 +22,7 @@ spec& lock_on_both(stage& s) {
     return result;
 }
 
-/// It waits. Between two attempts it relies on what it is told.
+/// Returns a lock that waits. Between attempts it depends on notifications.
 spec& patient_lock_on_both(stage& s) {
     spec& result = lock_on_both(s);
     result.policy.attempts = 0;
@@ -30,7 +30,7 @@ spec& patient_lock_on_both(stage& s) {
     return result;
 }
 
-/// Not renewed.
+/// The lease is not renewed.
 spec& lock_on_another(stage& s, duration ttl) {
     spec& result = s.lock();
     result.key = another;
@@ -39,7 +39,7 @@ spec& lock_on_another(stage& s, duration ttl) {
     return result;
 }
 
-/// The second name is released. The server tells of that.
+/// The second name is released, and the server notifies the waiter.
 void waiter_is_told(stage& s, int) {
     taking& holder = s.acquire(0, lock_on_another(s, 3s));
     s.run_to(10ms);
@@ -52,7 +52,7 @@ void waiter_is_told(stage& s, int) {
     s.release(waiter);
 }
 
-/// The second name ends. The server tells of nothing, but how long that name is held.
+/// The second name expires. The server sends no notifications, only the remaining ttl of that name.
 void waiter_waits_for_the_end(stage& s, int) {
     taking& holder = s.acquire(0, lock_on_another(s, 300ms));
     s.run_to(10ms);
@@ -65,7 +65,7 @@ void waiter_waits_for_the_end(stage& s, int) {
     s.release(holder);
 }
 
-/// The node of one name refuses to delete it (take 0: of the first one; take 1: of the second).
+/// The node of one name refuses to delete it. In take 0 it is the first name, in take 1 the second.
 void release_goes_on(stage& s, int take) {
     taking& holder = s.acquire(0, lock_on_both(s));
     s.run_to(20ms);
@@ -82,7 +82,7 @@ void release_goes_on(stage& s, int take) {
     s.expect(!cluster.holds_anything(refused), "the refused name ends with its ttl");
 }
 
-/// Somebody else has the first name meanwhile. The second one is still ours.
+/// Another client has acquired the first name. The second still belongs to the lease.
 void release_with_a_name_lost(stage& s, int) {
     taking& holder = s.acquire(0, lock_on_both(s));
     s.run_to(10ms);
@@ -98,7 +98,7 @@ void release_with_a_name_lost(stage& s, int) {
     s.release(other);
 }
 
-/// One node grants its name, and the other node denies (take 0: the second name, take 1: the first one).
+/// One node grants its name, and the other denies. In take 0 the second name is denied, in take 1 the first.
 void undo_of_one_name(stage& s, int take) {
     taking& holder = s.acquire(1, take == 0 ? lock_on_another(s, 300ms) : s.lock());
     s.run_to(10ms);
@@ -110,7 +110,8 @@ void undo_of_one_name(stage& s, int take) {
     s.release(holder);
 }
 
-/// Whoever has the second name wants the first one, too, and waits behind another task of its client that wants both.
+/// The holder of the second name also wants the first. It waits behind another task of its client that wants
+/// both.
 void waiter_lets_others_pass(stage& s, int) {
     taking& holder = s.acquire(0, lock_on_another(s, 3s));
     s.run_to(10ms);

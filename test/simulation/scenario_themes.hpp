@@ -8,7 +8,8 @@
 #include <optional>
 #include <vector>
 
-// The scenarios of each theme are in a source of their own, scenario_THEME.cpp. Here is what these sources share.
+// The scenarios of each theme are in a source file of their own, scenario_THEME.cpp. This header has the
+// shared declarations.
 
 namespace colock::simulation {
 
@@ -30,13 +31,14 @@ std::vector<scenario> several_scenarios();
 std::vector<scenario> order_scenarios();
 std::vector<scenario> result_scenarios();
 
-/// The bound on the drift of clocks in a scenario that needs no other.
+/// The drift bound of a scenario with no special requirement.
 inline constexpr core::drift_bound ordinary{};
 
-// Times of a lease that is acquired at 0: it is asked for at 0.01 ms, granted at 1.01 ms, and heard of at 2.01 ms. It is
-// renewed at 100 ms. Without that, it is lost at 280 ms, valid until 295 ms, and its keys live until 301.01 ms.
+// The times of a lease that is acquired at 0. It is requested at 0.01 ms, granted at 1.01 ms, and the reply
+// arrives at 2.01 ms. It is renewed at 100 ms. Without renewals, it is lost at 280 ms, and valid until 295
+// ms. Its keys live until 301.01 ms.
 
-/// Whether this has happened at the expected time, or at most 100 us later.
+/// Returns whether the event has happened at the expected time, or at most 100 us later.
 inline bool about(const std::optional<duration>& when, duration expected) {
     return when && *when >= expected && *when <= expected + 100us;
 }

@@ -10,7 +10,7 @@
 namespace colock::simulation {
 namespace {
 
-/// A writer has been denied, and gives up (take 0), or dies (take 1). The reader that was in its way goes on.
+/// A denied writer gives up in take 0 and dies in take 1. The reader that blocked it continues.
 void writer_gives_up(stage& s, int take) {
     const spec& writers = s.writers_lock();
     const spec readers = readers_side_of(writers);
@@ -42,8 +42,8 @@ void writer_gives_up(stage& s, int take) {
     s.release(b);
 }
 
-/// The readers of two clients come in turn, so that one always reads, and a writer waits: it polls, or is told. In that case it
-/// is patient, and no renewals wake it.
+/// The readers of two clients alternate, so one of them always reads while a writer waits. The writer polls
+/// or is notified. In the second case it is patient, and no renewals wake it.
 void overlapping_readers(stage& s, int) {
     spec& writers = s.writers_lock();
     spec readers = readers_side_of(writers);
@@ -73,7 +73,7 @@ void overlapping_readers(stage& s, int) {
     }
 }
 
-/// A writer has the lock while the release of a reader is still on its way to one of the instances.
+/// A writer has the lock while a reader's release is still in flight to one of the instances.
 void mark_at_a_minority(stage& s, int) {
     const spec& writers = s.writers_lock();
     taking& a = s.acquire(0, readers_side_of(writers));
@@ -89,7 +89,7 @@ void mark_at_a_minority(stage& s, int) {
     s.expect(s.keys() == 0, "no writer mark remains");
 }
 
-/// Readers of three clients wait for a writer: they poll, or are told.
+/// Readers of three clients wait for a writer. They poll or are notified.
 void readers_enter_together(stage& s, int) {
     const bool is_told = s.servers_of(0).kind().tells_changes;
     const spec& writers = s.writers_lock();

@@ -25,15 +25,15 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration calm_time = 2500ms;     // in which some go on without faults
-constexpr duration finish_time = 6s;       // for the clients that still wait
-constexpr duration longest_ttl = 1s;       // of 500 ms, extended to twice that
-constexpr duration longest_keep = 1600ms;  // of the result of a name that is run once
-constexpr duration bound = 400ms;          // drift, and how late a command may be executed
+constexpr duration calm_time = 2500ms;     // Without faults, for worlds that continue.
+constexpr duration finish_time = 6s;       // For the remaining waiters.
+constexpr duration longest_ttl = 1s;       // 500 ms, extended to twice that.
+constexpr duration longest_keep = 1600ms;  // Of the result of a name that is run once.
+constexpr duration bound = 400ms;          // Covers drift and late executions.
 constexpr std::uint64_t most_steps = 150000;
-constexpr std::size_t least_crowd = 100;  // which keeps the servers busy
+constexpr std::size_t least_crowd = 100;  // Keeps the servers busy.
 
-/// What the servers of a world speak. Some delete natively.
+/// The dialects of the servers of a world. Some have native deletes.
 constexpr std::array dialects = {&small_redis::redis_7, &small_redis::redis_8,
                                  &small_redis::redis_8_4, &small_redis::valkey_9};
 
@@ -103,24 +103,24 @@ private:
 
     world world_;
     dice dialect_dice_;
-    dice record_dice_;  // so that worlds without records are what they would be if there were none
-    dice order_dice_;   // likewise, without locks whose order binds
-    dice once_dice_;    // likewise, without names that are run once
+    dice record_dice_;  // Separate, so records do not change worlds without them.
+    dice order_dice_;   // Separate, for binding orders.
+    dice once_dice_;    // Separate, for names that are run once.
     place_checker places_;
-    bool takes_several_ = false;  // some users take several names at once
-    bool goes_on_ = false;        // its users take locks when there are no faults any more
+    bool takes_several_ = false;  // Some users lock several names together.
+    bool goes_on_ = false;        // The users continue after the faults.
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<resource> resources_;
-    std::vector<std::string> records_;             // with one instance
-    std::vector<std::string> once_;                // names that are run once
-    std::map<std::string, true_time> free_since_;  // and nobody has taken any since
+    std::vector<std::string> records_;             // With one instance.
+    std::vector<std::string> once_;                // Names that are run once.
+    std::map<std::string, true_time> free_since_;  // Since when no client acquired the free key.
     std::uint64_t acquisitions_ = 0;
 };
 
-/// Some are semaphores. Worlds without any are what they would be if there were none anywhere. So are worlds without locks that have
-/// several names.
+/// Chooses the resources, some of which are semaphores. A separate generator is used. Worlds without
+/// semaphores, or without locks with several names, are therefore the same as if these did not exist.
 void schedule::name_resources(std::uint64_t seed) {
     constexpr std::size_t most_permits = 4;
     dice random(seed ^ 0x73656d6170686f72U);
@@ -159,7 +159,7 @@ void schedule::populate() {
     const bool wants_order = order_dice_.chance(0.1);
     const std::size_t drawn =
         d.kind == topology::standalone ? sizes[world_.random.below(sizes.size())]
-        // The vote that a master gives again as it renews a lock is not replicated before it counts.
+        // When a master renews a lock and votes for it again, this vote is not replicated before it counts.
         : d.replicas_acked != 0 || world_.random.chance(0.6) ? 1
                                                              : 3;
     const bool may_order = world_.faults().crowd == 0 && !takes_several_;
@@ -222,7 +222,8 @@ void schedule::populate() {
     }
 }
 
-/// An order binds on one instance. A semaphore has none.
+/// Chooses resources with a binding order. This requires a single instance, and a semaphore has no binding
+/// order.
 void schedule::choose_order(bool is_wanted, std::size_t instances) {
     if (instances != 1 || !(is_wanted || order_dice_.chance(0.25))) {
         return;
@@ -237,7 +238,7 @@ bool schedule::is_ordered() const {
     return std::ranges::any_of(resources_, &resource::is_ordered);
 }
 
-/// It does not fall when more is asked for: these users alone keep the servers busy.
+/// Checks the throughput. It must not fall under more load, because the crowd alone keeps the servers busy.
 void schedule::expect_goodput() {
     const fault_model& f = world_.faults();
     if (f.crowd == 0) {
@@ -253,10 +254,9 @@ void schedule::expect_goodput() {
     }
 }
 
-/// From now on nothing goes wrong. What does not depend on faults must happen soon, then.
+/// Continues without faults. All progress that does not depend on faults must then happen soon.
 void schedule::calm_down() {
-    constexpr duration settled =
-        700ms;  // a client that stood still goes on, and a cut connection is made anew
+    constexpr duration settled = 700ms;  // For paused clients and cut connections to recover.
     constexpr duration step = 20ms;
     world_.calm_down();
     const true_time calm_since = world_.now();
@@ -270,8 +270,8 @@ void schedule::calm_down() {
     world_.run(calm_since + finish_time + (goes_on_ ? calm_time : 0ms), most_steps);
 }
 
-/// When one that has waited so long looks at the lock, though the client before it has died. If the order binds, all the dead before
-/// it are skipped when their tickets have ended.
+/// Returns the time after which such a waiter checks the lock, even if the client ahead has died. With a
+/// binding order, all dead waiters ahead are skipped when their tickets have expired.
 duration longest_sleep(duration waited, const runtime::lock_spec& wanted) {
     if (wanted.policy->kind().traits().orders_waiters) {
         return core::milliseconds(wanted.policy->place_ttl());
@@ -281,7 +281,7 @@ duration longest_sleep(duration waited, const runtime::lock_spec& wanted) {
     return queue.interval(waited);
 }
 
-/// Whether a quorum could grant it to each client's first waiter, whatever that wants.
+/// Returns whether a quorum could grant the lock to each client's first waiter, for any lock kind.
 bool schedule::could_grant(const std::string& key) {
     bool is_exclusive = false;
     std::set<std::string> names{key};
@@ -305,12 +305,12 @@ bool schedule::could_grant(const std::string& key) {
     return !is_exclusive || ready >= voters_.size() / 2 + 1;
 }
 
-/// Nobody waits for long for a lock that a quorum could grant.
+/// Checks that no operation waits for long for a lock that a quorum could grant.
 void schedule::expect_progress() {
     constexpr duration longest = 500ms;
     const bool progress = std::exchange(acquisitions_, world_.tally.acquisitions) != acquisitions_;
     for (const std::string& key : keys()) {
-        duration patience = duration::max();  // of the one that looks first
+        duration patience = duration::max();  // Of the waiter that checks first.
         for (const auto& one : clients_) {
             if (const duration waited = one->longest_wait(key); waited > longest) {
                 patience =
@@ -329,7 +329,7 @@ void schedule::expect_progress() {
     }
 }
 
-/// Of the locks whose order binds.
+/// Checks the places in the queues of locks with a binding order.
 void schedule::expect_places() {
     for (const resource& of : resources_) {
         if (!of.is_ordered) {
@@ -347,7 +347,7 @@ void schedule::expect_places() {
     }
 }
 
-/// `what` happens so many times per run on average, at any time.
+/// Schedules `what` at random times, `per_run` times on average.
 void schedule::plan(double per_run, void (schedule::*what)()) {
     const auto most = static_cast<std::size_t>(std::ceil(per_run * 2));
     for (std::size_t i = 0; i != most; ++i) {
@@ -415,7 +415,7 @@ void schedule::partition() {
             }
             break;
     }
-    if (world_.random.chance(0.4)) {  // they give the connection up
+    if (world_.random.chance(0.4)) {  // They close the connection.
         world_.after(world_.random.up_to(how_long), [this, c, s] { clients_[c]->to(s).reset(); });
     }
 }
@@ -456,7 +456,7 @@ void schedule::jump() {
     any_server().jump(world_.random.chance(0.5) ? by : -by);
 }
 void schedule::fail_over() {
-    // Sentinels wait much longer before they promote another, and so does a cluster.
+    // Sentinels and clusters wait much longer between two failovers.
     constexpr duration between_failovers = 800ms;
     voter& one = any_voter();
     const std::size_t node = one.owner_of(one.slot_of(any_key()));
@@ -471,8 +471,9 @@ void schedule::cut_replication() {
     any_voter().cut_replication(world_.now() + world_.random.up_to(400ms));
 }
 
-/// A Sentinel is cut off from the others, or a client from another Sentinel. So each client reaches a Sentinel that knows
-/// of a failover. A client that hears of none, and is not cut off from the old master, cannot be protected.
+/// Cuts a Sentinel off from the others, or a client off from another Sentinel. Each client therefore reaches
+/// a Sentinel that has detected a failover. A client that learns of none, but still reaches the old master,
+/// cannot be protected.
 void schedule::cut_sentinel() {
     const true_time until = world_.now() + world_.random.up_to(1500ms);
     const std::size_t i = world_.random.below(voters_.size());
@@ -482,7 +483,7 @@ void schedule::cut_sentinel() {
         any_client().to(i).cut_sentinel(1, until);
     }
 }
-/// Not from a node in its quarantine, which the slot would not take along.
+/// Moves a slot. The source must not be quarantined, because a quarantine does not move with the slot.
 void schedule::move_slot() {
     voter& one = any_voter();
     const std::string& key = any_key();
@@ -540,7 +541,7 @@ void schedule::pause_client() {
 void schedule::crash_client() {
     any_client().crash();
 }
-/// A lease that was detached is adopted by one client at a time, soon, late or not at all.
+/// Lets one client after the other try to adopt a detached lease. The first try is soon, late, or never made.
 void schedule::hand_on(const std::string& text) {
     dice& random = world_.random;
     if (random.chance(0.1)) {
@@ -572,7 +573,7 @@ result schedule::run() {
     if (world_.violations().empty()) {
         checker_.expect_nobody(keys());
     }
-    // The key of a semaphore lives for as long again as its permits.
+    // After its permits have expired, the key of a semaphore lives for the same time again.
     world_.run(world_.now() + longest_ttl, most_steps);
     if (world_.violations().empty()) {
         checker_.expect_no_keys(keys());

@@ -17,8 +17,8 @@ struct result {
     std::vector<std::string> violations;
 };
 
-/// Makes the world of that seed, and lets it run to its end: first with faults, then without, until
-/// everything is quiet.
+/// Creates the world of the seed and runs it to its end. It runs first with faults, and then without faults
+/// until all activity has ended.
 result run_schedule(const profile& p, std::uint64_t seed, bool trace);
 
 }  // namespace colock::simulation

@@ -20,14 +20,14 @@ namespace {
 
 using kinds::is_reader;
 
-/// That a reader's lease had as a writer's, if it was one.
+/// Returns the token that a former writer had before it became a reader.
 std::string as_writers(const std::string& token) {
     return std::string(kinds::as_writers(token));
 }
 
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
-    // The extremes are where the bounds are.
+    // The extremes are the most likely to violate the bounds.
     const double rate = w.random.chance(0.3) ? (w.random.chance(0.5) ? 1 + wrong : 1 - wrong)
                                              : w.random.between(1 - wrong, 1 + wrong);
     if (rate > 1.001 || rate < 0.999) {
@@ -36,12 +36,12 @@ double some_rate(world& w) {
     return rate;
 }
 
-/// As auxiliary_key.hpp: what we keep beside a lock's key.
+/// The name part of auxiliary keys, as in auxiliary_key.hpp.
 constexpr std::string_view beside = ":colock:";
 constexpr std::array<std::string_view, 2> places_of_new_sets = {"}:colock:readers",
                                                                 "}:colock:permits"};
 
-/// No lock has a hash, and the ttl of a record is checked by `record_checker`.
+/// No lock uses a hash. The ttl of a record is checked by `record_checker`.
 constexpr std::size_t of_records =
     small_redis::key_value(std::in_place_type<small_redis::hash>).index();
 
@@ -86,14 +86,15 @@ std::size_t server::slot_of(std::string_view key) const {
     return slots_ == 1 ? 0 : instance::redis::key_slot(key) % slots_;
 }
 
-/// As its clock, but that all agree when the world begins.
+/// Returns the server's wall clock. All wall clocks agree at the start of the world.
 wall_microseconds server::wall() const {
     constexpr std::chrono::seconds begin(1'800'000'000);
     const duration since = begin + (clock_.at(world_.now()) - clock_start_);
     return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
 }
 
-/// When what ends then is still there, for certain. What has no ttl is there for long.
+/// Returns a time until which a value with this expiry certainly exists. A value without a ttl gets a long
+/// time.
 true_time server::when(wall_milliseconds t) const {
     constexpr core::milliseconds for_long = 1h;
     const core::milliseconds left(t == small_redis::no_expiry ? for_long.count()
@@ -115,7 +116,7 @@ std::unique_ptr<redis_session> server::open(std::function<void()> tell) {
     return result;
 }
 
-/// A stranger gives an order, who may do everything.
+/// Executes a command of a third party with all rights.
 void server::order(std::initializer_list<std::string_view> command) {
     is_strangers_ = true;
     const small_redis::conditions former = std::exchange(host_.state, {});
@@ -126,14 +127,14 @@ void server::order(std::initializer_list<std::string_view> command) {
     is_strangers_ = false;
 }
 
-/// Expired keys are removed at that moment. So what changes later, a command has changed.
+/// Removes expired keys. Any later change is therefore caused by a command.
 void server::expire() {
     host_.expire_due(wall());
     last_keys_ = host_.keys();
     last_version_ = host_.version();
 }
 
-/// Each command of ours, but those that scripts call.
+/// Called for each command. Commands of third parties and calls from scripts are ignored.
 void server::on_executed(const small_redis::executed& what) {
     if (is_strangers_ || what.is_in_script) {
         return;
@@ -247,7 +248,7 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
         });
     expect_untouched(c, all);
     if (is_of_result(command.step)) {
-        return;  // see once_checker
+        return;  // See once_checker.
     }
     expect_permits(c);
     if (host_.state.is_out_of_memory && troubles_ == 1 &&
@@ -256,7 +257,7 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
         world_.violation("no memory needed", name_ + " cannot renew or release a lock");
     }
     if (command.part != 0) {
-        return;  // it is only about the fence counter
+        return;  // It only concerns the fence counter.
     }
     if (c.answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
         expect_reason(c, was_marked || c.before.marked_until() > now, is_claimed);
@@ -280,7 +281,7 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
         }
         note_holder(c);
     } else if (!is_of_queue && command.step != core::step::withdraw) {
-        // A permit that has ended is still its token's, until somebody takes the slot.
+        // An expired permit still belongs to its token until another token takes the slot.
         const bool may_have_ended = command.step == core::step::release &&
                                     command.kind->traits().admission.counts_holders();
         if (!may_have_ended && !was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
@@ -300,7 +301,7 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
     }
 }
 
-/// A claim was executed in front of the command.
+/// Records that a claim was executed before the command.
 void server::note_claim(const change& c) {
     const std::string key(c.command.key);
     if (c.before.holders.empty()) {
@@ -310,7 +311,8 @@ void server::note_claim(const change& c) {
     }
 }
 
-/// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
+/// Checks a writer mark. It must keep readers out while a denied writer waits, from its attempt on and for a
+/// second at most.
 void server::expect_mark(const change& c, marks_by_client& expected) {
     constexpr wall_milliseconds no_mark = std::numeric_limits<wall_milliseconds>::min();
     const wall_milliseconds now = wall_in_ms();
@@ -321,7 +323,7 @@ void server::expect_mark(const change& c, marks_by_client& expected) {
             of_client = {c.after.mark_of(client)};
         }
         if (of_client.until > now + longest_mark) {
-            of_client.until = no_mark;  // from before the clock was set back
+            of_client.until = no_mark;  // From before the clock was set back.
         }
         if (client != c.command.ticket || !c.command.announces) {
             last = std::max(last, of_client.until);
@@ -339,7 +341,7 @@ void server::expect_mark(const change& c, marks_by_client& expected) {
     }
 }
 
-/// It has the key now, beside those that may have it at the same time.
+/// Records that the token has the key now, together with any compatible holders.
 void server::note_holder(const change& c) {
     auto& tokens = tokens_[std::string(c.command.key)];
     if (c.before.limit != 0 && wish_of(c.command.token).limit == c.before.limit) {
@@ -350,13 +352,13 @@ void server::note_holder(const change& c) {
     tokens.emplace(c.command.token);
 }
 
-/// A key is given to one that may hold it beside those that do.
+/// Checks a grant. The token must be compatible with all current holders.
 void server::expect_room(const change& c) {
     const bool beside_readers =
         is_reader(c.command.token) &&
         std::ranges::all_of(c.before.holders, [](const auto& one) { return is_reader(one.token); });
     const bool beside_permits = c.before.limit != 0 && wish_of(c.command.token).limit ==
-                                                           c.before.limit;  // see expect_permits
+                                                           c.before.limit;  // See expect_permits.
     // An instance that has lost one of several names gets all of them back.
     const bool is_its_own = !c.before.holders.empty() && c.command.heals &&
                             c.command.kind == &kinds::multi &&
@@ -366,8 +368,9 @@ void server::expect_room(const change& c) {
     }
 }
 
-/// Nothing but a release has a share end sooner, and no command touches another token's. An acquire of permits that is denied leaves
-/// the token none. Several releases may have come as one command. In its last millisecond a key is there, but nobody's.
+/// Checks that no command changes another token's share, and that only a release ends a share early. A denied
+/// acquire of permits leaves the token none. Several releases may have arrived as one command. In its last
+/// millisecond a key exists without a holder.
 void server::expect_untouched(const change& c, std::span<const sent_request> all) {
     const bool takes_own = c.command.step == core::step::release ||
                            c.command.step == core::step::complete ||
@@ -401,7 +404,8 @@ void server::expect_untouched(const change& c, std::span<const sent_request> all
     }
 }
 
-/// Of a lock with several names. Its token has all of them afterwards or what it had before, and after a release none.
+/// Checks a command for several names. The token must have all of them afterwards, or the same as before.
+/// After a release it must have none.
 void server::expect_all_or_none(const kinds::command& command, const core::vote& answer,
                                 const small_redis::keyspace& keys) {
     const wall_milliseconds now = wall_in_ms();
@@ -436,12 +440,13 @@ void server::expect_all_or_none(const kinds::command& command, const core::vote&
     }
 }
 
-/// An acquire is denied only if somebody is in its way. A server has a key for up to a millisecond longer than its holders.
+/// Checks that a denied acquire has a reason. A server keeps a key for up to a millisecond after its holders
+/// have expired.
 void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
     const bool is_over = c.before.exists && c.before.expires <= wall_in_ms();
     if (wish_of(c.command.token).limit != 0 || c.before.is_foreign || is_over ||
         !c.command.more_keys.empty() || asks_for_turn(c.command)) {
-        return;  // see expect_permits, expect_all_or_none and expect_reason_to_wait
+        return;  // See expect_permits, expect_all_or_none and expect_reason_to_wait.
     }
     const bool joins_readers =
         is_reader(c.command.token) &&
@@ -450,7 +455,8 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
         c.before.limit != 0 || std::ranges::any_of(c.before.holders, [&](const auto& one) {
             return !joins_readers || !is_reader(one.token);
         });
-    // A mark from before the clock was set back does not count. It is there until an attempt clears it away, or it ends.
+    // A writer mark from before the clock was set back does not count. It remains until an attempt removes it
+    // or it expires.
     const bool clears = c.command.contended && c.command.kind->announces();
     const bool has_old_mark = c.before.exists && c.before.marks.empty() && !clears;
     if (!is_held && !has_old_mark && (!has_mark || is_cleared)) {
@@ -458,7 +464,8 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
     }
 }
 
-/// Of a lock whose order binds: it is held, or somebody else waits who lives. While a slot moves, a ticket may be elsewhere.
+/// Checks a denied turn. The lock must be held, or a living waiter must be ahead. While a slot moves, a
+/// ticket may be elsewhere.
 void server::expect_reason_to_wait(const kinds::command& command, const core::vote& answer,
                                    const small_redis::keyspace& before) {
     if (asks_for_turn(command) && answer.kind == core::vote_kind::denied && !moves_slot_ &&
@@ -470,13 +477,14 @@ void server::expect_reason_to_wait(const kinds::command& command, const core::vo
 
 namespace {
 
-/// Whether it only looks for a key that nobody has, as the first attempt of one permit does.
+/// Returns whether the command only checks for an existing key, as the first attempt for one permit does.
 bool is_first_look(const kinds::command& c, const permit_wish& wish) {
     return wish.count == 1 && !c.contended && !c.heals && c.value == 0;
 }
 
-/// What a token may have of a semaphore of which those slots are taken, by the words of `kinds::semaphore`: what it has, if that is
-/// no less than `least`; else the nearest. Empty if too few are free.
+/// Returns the numbers that a token may get, given the taken slots, by the specification of
+/// `kinds::semaphore`. They are its own if these are at least `least`, and otherwise the nearest free ones.
+/// Empty if too few are free.
 slot_numbers nearest(const permit_wish& wish, slot_set taken, const slot_numbers& own,
                      const slot_numbers& least) {
     const auto is_enough = [&](std::size_t i) { return least.empty() || own[i] >= least[i]; };
@@ -513,7 +521,7 @@ slot_numbers numbers_of(const permit_wish& wish, slot_set slots) {
 
 }  // namespace
 
-/// A token has the permits that it may have, all or none, for its ttl at least.
+/// Checks that a token has all or none of the permits that it may have, for at least its ttl.
 void server::expect_permits(const change& c) {
     const auto& [command, answer, before, after] = c;
     const permit_wish wish = wish_of(command.token);
@@ -580,7 +588,7 @@ void server::expect_permits(const change& c) {
     }
 }
 
-/// It says when so many permits are free.
+/// Checks the reported time until enough permits are free.
 void server::expect_vacancy(const change& c) {
     const auto& [command, answer, before, after] = c;
     const permit_wish wish = wish_of(command.kind->traits().token_prefix);
@@ -610,7 +618,7 @@ void server::checkpoint() {
     checkpoints_.push_back(*copy());
 }
 
-/// Without the values of strangers, which nobody would take away later.
+/// Returns a copy of the state. Foreign values are left out, because they would not be removed later.
 std::shared_ptr<const server::state> server::copy() const {
     auto result = std::make_shared<state>(state{host_.keys(), tokens_, marks_});
     for (const auto& [name, content] : of_strangers_) {
@@ -629,7 +637,7 @@ void server::replace(const state& all) {
     marks_ = all.marks;
 }
 
-/// Scripts are lost, too.
+/// Loses all data, including the scripts.
 void server::forget_all() {
     forgot_at_ = world_.now();
     has_forgotten_ = true;
@@ -768,7 +776,7 @@ void server::jump(duration by) {
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
-        // It may have dropped a mark whose time is to come once more.
+        // The server may have dropped a writer mark that becomes valid again.
         const auto forget_marks = [](std::map<std::string, marks_by_client>& all) {
             for (auto& [key, of_key] : all) {
                 for (auto& [client, of_client] : of_key) {
@@ -823,7 +831,7 @@ void server::shorten_key(const std::string& key) {
     }
     const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
     if (read(key).expires <= wall_in_ms() + ttl.count()) {
-        return;  // no owner of a key allows for strangers who prolong it
+        return;  // The library does not handle third parties that extend a ttl.
     }
     world_.count(fault::foreign_expiry);
     if (world_.tracing()) {
@@ -855,7 +863,7 @@ void server::spoil_counter(const std::string& key) {
     order({"SET", counter_of(key), "9007199254740991", "PX", "86400000"});
     world_.after(50ms, [this, key] {
         lose_counter(key);
-        checkpoints_.clear();  // nothing that is put back brings it back
+        checkpoints_.clear();  // A later rollback must not restore it.
     });
 }
 
@@ -891,7 +899,8 @@ void server::run_out_of_memory(duration how_long) {
                   [this] { host_.state.is_out_of_memory = false; });
 }
 
-/// A client whose connection was made in the meantime looks again after a while, by another connection. Here it is made at once.
+/// Refuses a command for a while. A client that connected in that time probes again later, on another
+/// connection. Here this happens immediately.
 void server::refuse(const std::string& command, duration how_long) {
     host_.access.denied_commands.push_back(command);
     begin_trouble(fault::right_lost, "refuses " + command, how_long, [this, command] {
@@ -966,7 +975,7 @@ void server::take_name(const std::string& name, duration how_long) {
     }
     const small_redis::record* const made = host_.keys().find(name);
     if (made == nullptr) {
-        return;  // its slot moves, and new keys are made elsewhere
+        return;  // Its slot moves, so new keys are created elsewhere.
     }
     of_strangers_[name] = made->content;
     begin_trouble(fault::name_taken, "a stranger has " + name, how_long, [this, name] {
@@ -1014,7 +1023,7 @@ true_time server::quarantined_until() const {
     return clock_.when(started_ + world_.faults().quarantine);
 }
 
-// --- What a key holds -------------------------------------------------------------------------------
+// --- The content of a key -----------------------------------------------------------------------------
 
 bool server::holds(const std::string& key, const std::string& token) const {
     return read(key).is_held_by(token);
@@ -1059,7 +1068,7 @@ bool server::was_last_held_by(const std::string& key, const std::string& token) 
            (found->second.contains(token) || found->second.contains(as_writers(token)));
 }
 
-/// If a record has taken the place of a token, that token.
+/// Returns the holders. If a record has replaced a token, this is that token.
 std::set<std::string> server::holders_of(const std::string& key) const {
     std::set<std::string> result;
     if (const auto found = tokens_.find(key);

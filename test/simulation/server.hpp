@@ -32,60 +32,63 @@
 
 namespace colock::simulation {
 
-/// A server: a small Redis that runs the production scripts, with a clock of its own, that can stand still, restart and lose what it
-/// knew. Nothing but the commands reaches it; it never sees true time.
+/// A server: a small Redis that runs the production scripts and has a clock of its own. It can pause, restart
+/// and lose its data. Its only inputs are commands, and it never uses true time.
 ///
-/// What a node of a cluster knows is divided into slots. Any other server has one.
+/// The state of a cluster node is divided into slots. Any other server has one slot.
 class server final : private small_redis::observer {
 public:
-    /// Of a waiting writer; it keeps further readers out.
+    /// The mark of a waiting writer, which keeps new readers out.
     struct mark {
         wall_milliseconds until = 0;
-        bool is_known = true;  ///< else the key may have one or not, as its clock was set back
+        /// False after the clock was set back: the mark may or may not exist.
+        bool is_known = true;
     };
 
     using marks_by_client = std::map<std::uint64_t, mark>;
 
-    /// What it knows, and what the checkers expect of it.
+    /// The data of the server, and the checkers' expectations.
     struct state {
         small_redis::keyspace keys{};
-        // By key: the last holder, or the readers; and the marks, by client.
+        // By key: the last holder or the readers, and the writer marks by client.
         std::map<std::string, std::set<std::string>> tokens{};
         std::map<std::string, marks_by_client> marks{};
     };
 
     server(world& w, std::string name, const small_redis::dialect& speaks, std::size_t slots = 1);
-    /// Another server of the same instance. It has the same clock, since servers tell each other when keys expire.
+    /// Creates another server of the same instance. It shares the clock, because servers replicate the expiry
+    /// of keys.
     server(const server& other, std::string name);
 
-    /// The session of a new connection. `tell` is called when the server has told of a changed key. Null if the server must not vote.
+    /// Returns the session of a new connection. `tell` is called when the server has reported a changed key.
+    /// Returns null if the server must not vote.
     std::unique_ptr<redis_session> open(std::function<void()> tell);
 
-    /// Executes now what has come as one command, in that session. The outcomes are valid until the next call.
+    /// Executes commands that arrived as one, in that session. The outcomes are valid until the next call.
     std::span<const outcome> execute(std::span<const sent_request> all, script_form form,
                                      redis_session& by);
 
-    /// It does not tell of changed keys.
+    /// Disables client tracking.
     void tell_nothing() { host_.access.denied_commands.emplace_back("client|tracking"); }
 
     [[nodiscard]] bool up() const { return up_; }
-    /// Whether it says that it is a master; clients use no other.
+    /// Returns whether it reports that it is a master. Clients use only masters.
     [[nodiscard]] bool is_master() const { return is_master_; }
-    /// Whether it was a replica before.
+    /// Returns whether it was a replica before.
     [[nodiscard]] bool was_promoted() const { return !term_.empty(); }
-    /// Its replication ID, if it was promoted.
+    /// Returns its replication ID if it was promoted.
     [[nodiscard]] const std::string& term() const { return term_; }
     [[nodiscard]] std::size_t slot_of(std::string_view key) const;
 
     // Replication.
 
-    /// Called when it has written.
+    /// Called after each write.
     std::function<void()> on_written;
-    /// How often it has.
+    /// Returns the number of writes.
     [[nodiscard]] std::uint64_t written() const { return written_; }
-    /// What it knows now.
+    /// Returns the current data.
     [[nodiscard]] std::shared_ptr<const state> copy() const;
-    /// From now on it knows that.
+    /// Replaces all data.
     void replace(const state& all);
     void promote(std::string term) {
         is_master_ = true;
@@ -93,114 +96,115 @@ public:
         term_ = std::move(term);
         ++written_;
     }
-    /// It is a replica from now on, and breaks all connections.
+    /// Turns it into a replica and breaks all connections.
     void demote();
-    /// Another server serves that slot from now on.
+    /// Moves a slot to another server.
     void hand_off(std::size_t which, server& to);
-    /// The keys of that slot of a real cluster move to another node, or from there to this one.
+    /// Starts to move the keys of a real cluster's slot to another node. The second function starts to
+    /// receive them.
     void begin_to_export(std::size_t slot, std::size_t to);
     void begin_to_import(std::size_t slot, std::size_t from);
-    /// One of them moves.
+    /// Moves one of the keys.
     void move_key(std::size_t slot, server& to);
-    /// No more do. From now on it would serve the slot.
+    /// Ends the movement. From now on it would serve the slot.
     void end_movement(std::size_t slot);
-    /// Until when it stands still; in the past, if it does not.
+    /// Returns the end of its pause. This is in the past if it is not paused.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
-    /// Until when it executes the command that it has taken last.
+    /// Returns the end of the command that it is executing.
     [[nodiscard]] true_time busy_until() const { return busy_until_; }
     void be_busy() { busy_until_ = world_.now() + world_.faults().service; }
 
-    /// Called when it goes down: all connections to it break.
+    /// Called when it goes down. All connections to it break.
     std::function<void()> on_down;
 
-    // What goes wrong.
+    // Faults.
 
     void pause(duration how_long);
-    /// Another server is at its address, which has been up for as long, and has no keys.
+    /// Replaces it by another server at its address, with the same uptime and no keys.
     void become_another();
     enum class data { kept, lost, rolled_back };
     void restart(duration how_long, data d);
     void jump(duration by);
-    /// From now on its clock runs so fast.
+    /// Sets the rate of its clock.
     void set_rate(double rate);
     void delete_key(const std::string& key);
     void shorten_key(const std::string& key);
     void lose_counter(const std::string& key);
-    /// For a while; then it is lost.
+    /// Spoils the counter for a while. Then the counter is lost.
     void spoil_counter(const std::string& key);
-    /// It has no memory for new keys.
+    /// Lets it have no memory for new keys for a while.
     void run_out_of_memory(duration how_long);
-    /// Its users may not use that command. What they have found out before does not tell them.
+    /// Denies its users this command. Earlier results of their probes do not show this.
     void refuse(const std::string& command, duration how_long);
-    /// The same of any command.
+    /// Does the same for a random command.
     void lose_right(duration how_long);
-    /// It cannot save, or it loads its data, and refuses writes.
+    /// Lets it refuse writes, because it cannot save or because it loads its data.
     void refuse_writes(duration how_long);
-    /// It is a replica, and keeps its connections. It must have no replicas itself.
+    /// Turns it into a replica that keeps its connections. It must have no replicas itself.
     void become_replica(duration how_long);
     void lose_scripts();
-    /// A stranger has a value of his own under that name, unless we have one there.
+    /// Creates a foreign value under this name, unless the library has a value there.
     void take_name(const std::string& name, duration how_long);
-    /// The same of any name that belongs to a lock.
+    /// Does the same for a random name that belongs to a lock.
     void take_name_of(const std::string& key, duration how_long);
-    /// Whether it executes all commands.
+    /// Returns whether it executes all commands.
     [[nodiscard]] bool is_in_order() const { return troubles_ == 0; }
 
-    // What the checkers know.
+    // For the checkers.
 
-    /// Whether it has the key of this token now, by its own clock.
+    /// Returns whether it has the key of this token now, by its own clock.
     [[nodiscard]] bool holds(const std::string& key, const std::string& token) const;
-    /// Somebody's, or a semaphore's of which no permit is out.
+    /// Returns whether the key exists, even if it is a semaphore's without a holder.
     [[nodiscard]] bool holds_anything(const std::string& key) const;
-    /// Who waits for the key of a lock whose order binds.
+    /// Returns the waiters for the key of a lock with a binding order.
     [[nodiscard]] stored_waiters waiters(const std::string& key) const {
         return read_waiters(host_.keys(), key, wall_in_ms());
     }
-    /// Whether there is anything of theirs.
+    /// Returns whether any data of such waiters exists.
     [[nodiscard]] bool has_anything_of_waiters(const std::string& key) const;
-    /// The slots of a semaphore that a token has now.
+    /// Returns the slots of a semaphore that a token has now.
     [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token) const;
-    /// Those that nobody has, of a semaphore of that limit. None if another lock has the key.
+    /// Returns the free slots of a semaphore with this limit. Returns none if another lock has the key.
     [[nodiscard]] slot_set free_slots(const std::string& key, std::uint32_t limit) const;
-    /// One of those that hold it; empty if nobody does.
+    /// Returns one of the holders, or an empty string if there is none.
     [[nodiscard]] std::string holder_of(const std::string& key) const;
-    /// When a key that it has will be gone, or what that token holds of it, rounded down to a millisecond of its clock.
+    /// Returns when the key expires, or when the token's share expires. The time is rounded down to a
+    /// millisecond of the server's clock.
     [[nodiscard]] true_time lasts_until(const std::string& key,
                                         const std::string& token = {}) const;
-    /// What it tells of how long it has been up: whole seconds, rounded down.
-    /// As it tells it: whole seconds.
+    /// Returns the uptime that it reports, in whole seconds, rounded down.
     [[nodiscard]] std::chrono::seconds uptime() const;
-    /// When the next second begins on its clock.
+    /// Returns when the next second begins on its clock.
     [[nodiscard]] true_time next_second() const;
-    /// When nobody takes it to be in quarantine any more, at the earliest.
+    /// Returns the earliest time at which a client may consider its quarantine over.
     [[nodiscard]] true_time quarantined_until() const;
-    /// Told of each token whose key was destroyed here.
+    /// Called with each token whose key was destroyed here.
     std::function<void(const std::string& token)> on_destroyed;
-    /// Told instead, where restarts are quarantined.
+    /// Called instead if restarts are quarantined.
     std::function<void(const std::string& token)> on_forgotten;
-    /// Told when a token's key is given, or given a ttl, by a command.
+    /// Called when a command grants a token's key or sets its ttl.
     std::function<void(const std::string& key, const std::string& token)> on_granted;
-    /// Told of each execution of a read or a write: the record before it and after it.
+    /// Called with each execution of a read or a write, with the record before and after it.
     std::function<void(const request& what, const stored_record& before,
                        const stored_record& after)>
         on_record;
-    /// Told of each execution of a command for a name that is run once.
+    /// Called with each execution of a command for a name that is run once.
     std::function<void(const request& what, const core::vote& answer, const result_change& change)>
         on_result;
-    /// Whether it is that token that it has last given a key to, or one of the readers, whether the key is still there or
-    /// not.
+    /// Returns whether the token was the last holder of the key, or one of the last readers. The key may have
+    /// expired since.
     [[nodiscard]] bool was_last_held_by(const std::string& key, const std::string& token) const;
-    /// The keys that it has, each with its token.
+    /// Returns the keys that it has, each with its token.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> holders() const;
-    /// By how much its clock was set back in all.
+    /// Returns the total time by which its clock was set back.
     [[nodiscard]] duration set_back() const { return set_back_; }
-    /// Whether it ever restarted with what it had known before, deleted keys included.
+    /// Returns whether it ever restarted with old data, which includes deleted keys.
     [[nodiscard]] bool rolled_back() const { return rolled_back_; }
-    /// Whether it ever restarted without what it had known, or a stranger has deleted a record.
+    /// Returns whether it ever lost data in a restart, or a third party has deleted a record.
     [[nodiscard]] bool has_forgotten() const { return has_forgotten_; }
-    /// When it last did, or when its clock was set forward.
+    /// Returns when it last lost data or when its clock was last set forward.
     [[nodiscard]] true_time forgot_at() const { return forgot_at_; }
-    /// What a name that is run once has.
+    /// Returns the content of a name that is run once.
     [[nodiscard]] stored_result result_of(const std::string& key) const {
         return read_result(host_.keys(), key, wall_in_ms());
     }
@@ -208,7 +212,7 @@ public:
     [[nodiscard]] const std::string& who() const { return name_; }
 
 private:
-    /// What a command has met, and what it has left.
+    /// A command, with the key before and after it.
     struct change {
         const kinds::command& command;
         const core::vote& answer;
@@ -253,23 +257,24 @@ private:
     core::time_point clock_start_;
     small_redis::server host_;
     std::size_t slots_;
-    std::map<std::string, std::set<std::string>> tokens_;  // see `state`
-    std::map<std::string, marks_by_client> marks_;         // likewise
+    std::map<std::string, std::set<std::string>> tokens_;  // See `state`.
+    std::map<std::string, marks_by_client> marks_;         // See `state`.
     std::map<const small_redis::session*, std::function<void()>> tellers_;
     order_checker order_{world_, name_};
-    bool moves_slot_ = false;          // key by key
-    small_redis::keyspace last_keys_;  // before the command that is executed
-    std::uint64_t last_version_ = 0;   // likewise
-    std::vector<bool> failures_;       // of the commands that came as one: which were errors
-    bool is_strangers_ = false;        // the command that is executed
-    std::map<std::string, small_redis::key_value> of_strangers_;  // what they have under our names
-    std::size_t troubles_ = 0;        // because of which it refuses commands
-    std::vector<state> checkpoints_;  // what it would know after it lost its last writes
+    bool moves_slot_ = false;          // Key by key.
+    small_redis::keyspace last_keys_;  // Before the current command.
+    std::uint64_t last_version_ = 0;   // Before the current command.
+    std::vector<bool> failures_;       // Whether each of the merged commands failed.
+    bool is_strangers_ = false;        // The current command is a third party's.
+    // Foreign values under the library's names.
+    std::map<std::string, small_redis::key_value> of_strangers_;
+    std::size_t troubles_ = 0;        // The number of conditions that make it refuse commands.
+    std::vector<state> checkpoints_;  // The data to restore after a loss of the last writes.
     bool up_ = true;
     bool is_master_ = true;
     std::string term_;
     std::uint64_t written_ = 0;
-    core::time_point started_;  // by its own clock; when it is down: will have
+    core::time_point started_;  // By its own clock. While it is down: its next start.
     true_time paused_until_{};
     true_time busy_until_{};
     duration set_back_{};

@@ -20,22 +20,22 @@ namespace colock::simulation {
 struct spec {
     std::string key;
     runtime::lock_policy policy{kinds::exclusive};
-    /// Who acquires it; see `runtime::ownership`.
+    /// The owner that acquires it. See `runtime::ownership`.
     runtime::ownership who{};
-    std::vector<std::string> more_names{};  ///< of a lock with several names: the others
+    std::vector<std::string> more_names{};  ///< The other names of a lock with several names.
 };
 
-/// A name that users take locks on: of a semaphore of that limit mostly, or 0.
+/// A name that users lock. `limit` is that of its semaphore, which most users use. 0: no semaphore.
 struct resource {
     std::string key;
     std::uint32_t limit = 0;
-    bool is_ordered = false;  ///< mutexes whose order binds take it, mostly
+    bool is_ordered = false;  ///< Usually locked by mutexes with a binding order.
 };
 
-/// The readers' side of a lock, if that is a writer's side.
+/// Returns the readers' side of a lock that is a writers' side.
 spec readers_side_of(const spec& lock);
 
-/// A lease, as its holder has it.
+/// A lease from the view of its holder.
 struct holding {
     std::shared_ptr<runtime::lease_driver> state;
     std::uint32_t holder = 0;

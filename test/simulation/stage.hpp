@@ -18,7 +18,7 @@
 
 namespace colock::simulation {
 
-/// Who takes part in a scenario, and what cannot be changed later.
+/// The participants of a scenario, and the settings that are fixed.
 struct cast {
     std::size_t instances = 3;
     std::size_t clients = 1;
@@ -27,23 +27,23 @@ struct cast {
     simulation::deployment deployment{};
 };
 
-/// An acquire, and what became of it. Times count from the beginning of the world.
+/// An acquire and its result. Times count from the beginning of the world.
 struct taking {
     std::shared_ptr<acquiring> op{};
     client* by = nullptr;
-    holding lease{};                 ///< once it was granted
-    std::optional<duration> told{};  ///< when its caller heard how it ended
-    std::optional<duration> lost{};  ///< when its holder heard of the loss
-    std::string former{};            ///< the token that is to be handed off to it
+    holding lease{};                 ///< Set once it was granted.
+    std::optional<duration> told{};  ///< When its caller got the result.
+    std::optional<duration> lost{};  ///< When its holder learned of the loss.
+    std::string former{};            ///< The token to be handed off to it.
 
     [[nodiscard]] bool ended() const { return !op->running(); }
     [[nodiscard]] bool granted() const { return lease.state != nullptr; }
     [[nodiscard]] bool held() const { return lease.held(); }
-    /// Whether it is to be released.
+    /// Returns whether the holding must be released.
     [[nodiscard]] bool owned() const { return lease.held() || lease.lost(); }
-    /// Of its latest attempt.
+    /// Returns the token of its latest attempt.
     [[nodiscard]] const std::string& token() const { return op->token(); }
-    /// Whether it got the lease that was to be handed off to it.
+    /// Returns whether it got the expected lease by a hand-off.
     [[nodiscard]] bool handed_off() const { return granted() && token() == former; }
 };
 
@@ -54,15 +54,15 @@ struct grant {
     std::string token;
 };
 
-/// A world in which only what a script says happens, and when it says so: each message takes a
-/// millisecond, all clocks are right, and a turn of a client begins 10 us after it was asked for. The
-/// checkers look on. All locks are on one key, with a ttl of 300 ms, and renewed after 100 ms.
+/// A world with only the events of a script, at the times that it sets. Each message takes a millisecond, and
+/// all clocks are exact. A turn of a client begins 10 us after its request. The checkers are active. All
+/// locks are on one key, with a ttl of 300 ms and a renewal after 100 ms.
 class stage {
 public:
     stage(const cast& who, bool trace);
 
     [[nodiscard]] server& instance(std::size_t i) { return voters_[i]->node(0); }
-    /// The same, if it is more than a server.
+    /// The whole instance, which may have several servers.
     [[nodiscard]] voter& servers_of(std::size_t i) { return *voters_[i]; }
     [[nodiscard]] client& user(std::size_t i) { return *clients_[i]; }
     [[nodiscard]] duration now() const { return world_.now().time_since_epoch(); }
@@ -70,37 +70,37 @@ public:
         return world_.tally.faults[static_cast<std::size_t>(f)];
     }
 
-    /// A lock that makes one attempt; to be changed before it is taken.
+    /// Returns a lock that makes one attempt. Change it before it is acquired.
     spec& lock();
-    /// A writer's, which waits.
+    /// Returns a writers' lock that waits.
     spec& writers_lock();
     taking& acquire(std::size_t user) { return acquire(user, lock()); }
     taking& acquire(std::size_t user, const spec& lock) { return acquire(user, lock, core::never); }
-    /// Waits until then at most, by the client's clock.
+    /// Waits until `deadline` at most, by the client's clock.
     taking& acquire(std::size_t user, const spec& lock, core::time_point deadline);
     void cancel(taking& t) { t.by->cancel(*t.op); }
-    /// Whether a client has done with all tokens that it has let go.
+    /// Returns whether a client has finished with all tokens that it has released.
     [[nodiscard]] bool has_done(std::size_t user) const {
         return clients_[user]->engine().parts().counts.releasing == 0;
     }
     void release(taking& t);
-    /// Another holder of a reader's lease.
+    /// Adds a holder to a reader's lease.
     taking& share(taking& t, const spec& readers);
-    /// Lets go of the lease when another acquire of the same client waits for it, and gives that one.
+    /// Releases the lease while another acquire of the same client waits for it, and returns that acquire.
     taking& hand_off(taking& t, const spec& lock);
-    /// The instance and the client do not hear each other before `until`.
+    /// Drops all messages between the client and the instance until `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);
-    /// The client does not hear the instance before `until`.
+    /// Drops messages from the instance to the client until `until`.
     void deafen(std::size_t user, std::size_t instance, duration until);
-    /// The instance does not hear the client before `until`.
+    /// Drops messages from the client to the instance until `until`.
     void mute(std::size_t user, std::size_t instance, duration until);
 
-    /// What happens until then.
+    /// Runs all events until then.
     void run_to(duration when);
 
-    /// How many commands the instances have executed so far.
+    /// Returns how many commands the instances have executed so far.
     [[nodiscard]] std::uint64_t commands() const { return world_.tally.commands; }
-    /// Ends the connection of the client to the instance.
+    /// Breaks the client's connection to the instance.
     void disconnect(std::size_t user, std::size_t instance) {
         clients_[user]->to(instance).reset();
     }
@@ -111,16 +111,16 @@ public:
     [[nodiscard]] bool has_key(std::size_t instance, const taking& t) {
         return voters_[instance]->holds(key, t.token());
     }
-    /// How many instances have the key, whosever it is.
+    /// Returns how many instances have the key, for any token.
     [[nodiscard]] std::size_t keys();
-    /// So far.
+    /// Returns the grants so far.
     [[nodiscard]] const std::vector<grant>& grants() const { return grants_; }
     [[nodiscard]] std::size_t grants_after(duration when) const;
 
-    /// After the first that does not hold the world stands still, and the others do not count.
+    /// Checks a condition. After the first failure the world stops, and later conditions are ignored.
     void expect(bool holds, const std::string& what);
 
-    /// Everything ends, nothing remains. Gives all that was violated.
+    /// Ends the world and checks that nothing remains. Returns all violations.
     std::vector<std::string> finish();
 
     inline static const std::string key = "key";

@@ -24,7 +24,8 @@ std::uint64_t number_behind(std::string_view prefix, std::string_view text) {
     return result;
 }
 
-/// 40 digits, with a prefix or not, and perhaps with a label. No stranger here writes anything like it.
+/// Returns whether the text is a token: 40 digits, with an optional prefix and label. No foreign value looks
+/// like this.
 bool is_token(std::string_view text) {
     constexpr std::size_t digits = 40;
     return text.size() >= digits;
@@ -37,7 +38,8 @@ void read_text(const std::string& text, stored_key& to) {
     to.holders.push_back({text, to.expires, wish.limit != 0 ? wish.slot_of(1) : slot_set{0}});
 }
 
-/// A score is slot * 2^42, plus a time. The set's clock shows the time at which the key ends less what is left of its life.
+/// Reads the permits. A score is slot * 2^42 plus a time. The clock of the set is the key's expiry time minus
+/// its remaining ttl.
 void read_permits(const small_redis::sorted_set& all, wall_milliseconds now, stored_key& to) {
     const double width = std::ldexp(1, 42);
     const auto shift = to.expires + static_cast<wall_milliseconds>(all.members().front().score);
@@ -60,7 +62,8 @@ void read_permits(const small_redis::sorted_set& all, wall_milliseconds now, sto
     }
 }
 
-/// A reader's score is the time at which its share ends, and a mark's is the negative of that. The key ends with the last of them.
+/// Reads the readers. A reader's score is the end of its share. The score of a writer mark is the negative of
+/// its end. The key ends with the last of them.
 void read_readers(const small_redis::sorted_set& all, wall_milliseconds now, stored_key& to) {
     double last = 0;
     for (const small_redis::sorted_set::member& one : all.members()) {
@@ -195,7 +198,7 @@ const stored_waiter* stored_waiters::find(const stored_waiter& one) const {
     return found == members.end() ? nullptr : &*found;
 }
 
-/// An earlier number of the same client was left behind.
+/// Earlier places of the same client may be left over.
 bool stored_waiters::is_turn_of(const stored_waiter& one) const {
     for (const stored_waiter& other : members) {
         if (other.client == one.client && other.place >= one.place) {

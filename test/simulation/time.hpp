@@ -12,7 +12,7 @@ namespace colock::simulation {
 
 using namespace std::chrono_literals;
 
-/// The time that nobody in the world knows, and in which everything happens.
+/// The true time, in which all events happen. No participant of the world can read it.
 struct true_clock {
     using rep = core::duration::rep;
     using period = core::duration::period;
@@ -24,7 +24,7 @@ using true_time = true_clock::time_point;
 
 using core::duration;
 
-/// Somebody's clock: begins anywhere, runs too fast or too slow, and may be set.
+/// The clock of a participant. It begins anywhere, runs too fast or too slow, and may be set.
 class local_clock {
 public:
     explicit local_clock(double rate, duration offset = {})
@@ -34,9 +34,9 @@ public:
         return local_ + scaled(t - true_, rate_);
     }
 
-    /// When it will show `t`, if it is not set before.
+    /// Returns when it will show `t`, unless it is set before.
     [[nodiscard]] true_time when(core::time_point t) const {
-        return true_ + scaled(t - local_, 1 / rate_) + 1ns;  // and not a moment before
+        return true_ + scaled(t - local_, 1 / rate_) + 1ns;  // Never before that moment.
     }
 
     void jump(true_time now, duration by) {

@@ -47,7 +47,7 @@ void voter::add(std::unique_ptr<server> node, std::size_t master) {
     added.on_granted = [this, i](const std::string& key, const std::string& token) {
         if (owners_[slot_of(key)] == i || is_importing(i, key)) {
             on_granted(token);
-        } else {  // nobody else will ever know
+        } else {  // No other server will ever have it.
             quarantined() ? on_forgotten(token) : on_destroyed(token);
         }
     };
@@ -67,8 +67,9 @@ void voter::add(std::unique_ptr<server> node, std::size_t master) {
 
 // --- Replication ------------------------------------------------------------------------------------
 
-/// Replicas that lag behind are a fault, since an acquire that waits for them fails: once all is calm, they keep up. (In
-/// one of 60,000 schedules a client had failed so 27 times in a row.)
+/// Copies the master's writes to its replicas. A lagging replica is a fault, because an acquire that waits
+/// for it fails. After the faults, replicas therefore keep up. Once in 60,000 schedules, a client had failed
+/// 27 times in a row for this reason.
 void voter::replicate(std::size_t from) {
     const fault_model& f = world_.faults();
     for (std::size_t i = 0; i != nodes_.size(); ++i) {
@@ -111,7 +112,7 @@ void voter::cut_replication(true_time until) {
         world_.tell(name_, "its replicas hear nothing for " + in_ms(until - world_.now()));
     }
     replication_cut_until_ = std::max(replication_cut_until_, until);
-    // What is on its way comes when the rest does.
+    // Writes in flight arrive with the later ones.
     for (std::size_t i = 0; i != nodes_.size(); ++i) {
         const std::size_t master = replication_[i].master;
         if (master != i) {
@@ -123,8 +124,8 @@ void voter::cut_replication(true_time until) {
 
 // --- Failover ---------------------------------------------------------------------------------------
 
-/// Tells of the locks that a promoted replica may lack. Those that it never had are no excuse where they were to be on
-/// all replicas before they counted.
+/// Reports the locks that a promoted replica may lack. If locks must be on all replicas before they count, a
+/// lock that the replica never had is no excuse.
 void voter::lose(std::size_t former_master, std::size_t promoted) {
     const bool all_replicated = kind_.replicas_acked == kind_.replicas;
     for (const auto& [key, token] : nodes_[former_master]->holders()) {
@@ -178,7 +179,7 @@ void voter::fail_over(std::size_t node, former what, duration back_after) {
         nodes_[node]->restart(back_after, server::data::kept);
         nodes_[node]->demote();
     } else if (!stays) {
-        // A client that kept its connection until the node is promoted again would not ask whether it was.
+        // A client that kept its connection until the node is promoted again would not detect the failover.
         nodes_[node]->demote();
     }
     world_.after(back_after, [this, node, promoted, stays] {
@@ -210,7 +211,7 @@ void voter::hear_of(std::size_t sentinel, std::size_t node) {
         return;
     }
     if (node != owners_.front()) {
-        return;  // there has been another failover meanwhile
+        return;  // Another failover has happened.
     }
     one.node = node;
     one.since = world_.now();
@@ -263,7 +264,7 @@ void voter::move_next_key(true_time end) {
     });
 }
 
-/// The slot goes with the keys that are left.
+/// Moves the slot with the remaining keys.
 void voter::finish_migration() {
     if (!moving_) {
         return;

@@ -71,7 +71,7 @@ duration world::delay() {
         return random.up_to(f.slow_delay);
     }
     const duration least = f.least_delay;
-    // Many are quick, some take as long as usual, few take twice that.
+    // Many delays are short, some are usual, and few take twice as long.
     const duration spread = random.up_to(f.usual_delay);
     return least + (random.below(4) == 0 ? spread : spread / 8);
 }

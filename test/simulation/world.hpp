@@ -17,43 +17,43 @@
 
 namespace colock::simulation {
 
-/// What one schedule came to.
+/// The totals of one schedule.
 struct tally {
     std::uint64_t steps = 0;
-    std::uint64_t commands = 0;  ///< that servers have executed
+    std::uint64_t commands = 0;  ///< Executed by servers.
     std::uint64_t attempts = 0;
     std::uint64_t acquisitions = 0;
-    std::uint64_t served = 0;  ///< of them: for the crowd
+    std::uint64_t served = 0;  ///< The acquisitions of the crowd.
     std::uint64_t renewals = 0;
     std::uint64_t heals = 0;
-    std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
-    std::uint64_t several = 0;   ///< leases with several names
-    std::uint64_t ordered = 0;   ///< acquisitions of locks whose order binds
-    std::uint64_t permits = 0;   ///< leases of semaphores
-    std::uint64_t retakes = 0;   ///< further rounds of an acquire, for the same permits everywhere
-    std::uint64_t handoffs = 0;  ///< leases handed off inside a process
+    std::uint64_t raises = 0;    ///< Second rounds of an acquire, for its fence.
+    std::uint64_t several = 0;   ///< Leases with several names.
+    std::uint64_t ordered = 0;   ///< Acquisitions of locks with a binding order.
+    std::uint64_t permits = 0;   ///< Leases of semaphores.
+    std::uint64_t retakes = 0;   ///< Further rounds of an acquire, for equal permits everywhere.
+    std::uint64_t handoffs = 0;  ///< Leases handed off inside a process.
     std::uint64_t losses = 0;
     std::uint64_t downgrades = 0;
     std::uint64_t downgrades_without_quorum = 0;
-    std::uint64_t shares = 0;       ///< that a holder has asked for
-    std::uint64_t entries = 0;      ///< of owners that held the lock
-    std::uint64_t adopted = 0;      ///< leases of other processes
-    std::uint64_t not_adopted = 0;  ///< whose keys were gone
+    std::uint64_t shares = 0;       ///< Requested by a holder.
+    std::uint64_t entries = 0;      ///< Of owners that held the lock.
+    std::uint64_t adopted = 0;      ///< Leases of other processes.
+    std::uint64_t not_adopted = 0;  ///< Leases whose keys were lost.
     std::uint64_t records_read = 0;
-    std::uint64_t writes_applied = 0;  ///< of records
+    std::uint64_t writes_applied = 0;  ///< Of records.
     std::uint64_t writes_refused = 0;
     std::uint64_t writes_unknown = 0;
-    std::uint64_t bodies = 0;       ///< of names that are run once
-    std::uint64_t results_new = 0;  ///< that their callers were told
+    std::uint64_t bodies = 0;       ///< Of names that are run once.
+    std::uint64_t results_new = 0;  ///< That their callers got.
     std::uint64_t results_found = 0;
     std::uint64_t results_unknown = 0;
-    std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
+    std::uint64_t excused = 0;  ///< Two leases that were valid together, outside of all promises.
     std::array<std::uint64_t, fault_count> faults{};
 
     void add(const tally& other);
 };
 
-/// The time of a world, its chance, and what is yet to happen in it; what happened is told here.
+/// A world: its time, its random generator, its scheduled events, and its timeline.
 class world {
 public:
     using step = std::function<void()>;
@@ -71,27 +71,27 @@ public:
     void at(true_time when, step what);
     void after(duration delay, step what) { at(now_ + delay, std::move(what)); }
 
-    /// Runs what happens until `end`, or until there have been so many steps.
+    /// Runs the events until `end`, or for at most `most_steps` steps.
     void run(true_time end, std::uint64_t most_steps);
 
-    /// From now on nothing goes wrong any more.
+    /// Disables all further faults.
     void calm_down() { calm_ = true; }
     [[nodiscard]] bool calm() const { return calm_; }
 
-    /// Whether a thing that goes wrong in that share of cases goes wrong now.
+    /// Returns whether a fault with this probability happens now.
     bool goes_wrong(double probability) {
         return probability > 0 && !calm_ && random.chance(probability);
     }
     void count(fault f, std::uint64_t n = 1) { tally.faults[static_cast<std::size_t>(f)] += n; }
 
-    /// How long a message takes.
+    /// Returns the delay of a message.
     duration delay();
 
     [[nodiscard]] bool tracing() const { return trace_; }
-    /// A line of the timeline; to be called only when `tracing`.
+    /// Adds a line to the timeline. Call it only when `tracing`.
     void tell(const std::string& who, const std::string& what);
 
-    /// Something that must not happen.
+    /// Reports a violation of a rule.
     void violation(const std::string& rule, const std::string& what);
     [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
@@ -112,14 +112,14 @@ private:
     bool calm_ = false;
     true_time now_{};
     std::uint64_t order_ = 0;
-    std::vector<entry> queue_;  // a heap
+    std::vector<entry> queue_;  // A heap.
     std::vector<std::string> violations_;
 };
 
-/// If not empty: the only rule whose violations count, to see what one checker sees by itself.
+/// If set, only violations of this rule count. This shows what a single checker detects.
 inline std::string only_rule;
 
-/// "12.345 ms"
+/// Returns a text such as "12.345 ms".
 std::string in_ms(duration d);
 
 }  // namespace colock::simulation

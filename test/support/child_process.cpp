@@ -25,7 +25,7 @@ namespace {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Between fork and exec: async-signal-safe calls only.
+/// Runs between fork and exec, so it may make only async-signal-safe calls.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int input, int output) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() == parent && ::dup2(input, STDIN_FILENO) >= 0 &&
@@ -45,8 +45,8 @@ child_process::child_process(std::string name, std::vector<std::string> command)
         arguments.push_back(word.data());
     }
     arguments.push_back(nullptr);
-    // A socket, because that can be written to without SIGPIPE; two of them, because who makes one
-    // of them non-blocking means that one.
+    // Standard input is a socket, because a write to a socket can avoid SIGPIPE. Standard output is a
+    // separate pipe. If the child makes one of them non-blocking, the other is not affected.
     std::array<int, 2> in{};
     std::array<int, 2> out{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0) {
@@ -60,7 +60,8 @@ child_process::child_process(std::string name, std::vector<std::string> command)
         throw_errno("pipe2");
     }
     const pid_t parent = ::getpid();
-    // Or a child whose exec fails would write it too: ThreadSanitizer flushes even in _exit.
+    // Otherwise a child whose exec fails would also write the buffered output. ThreadSanitizer flushes even
+    // in _exit.
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -154,7 +155,7 @@ void child_process::kill() {
 }
 
 void child_process::pause() const {
-    // Not waitpid, which would take away the status of one that has ended: `kill` is to find it.
+    // Uses waitid with WNOWAIT. waitpid would reap an ended process, and `kill` could no longer find it.
     siginfo_t happened{};
     if (pid_ == 0 || ::kill(pid_, SIGSTOP) != 0) {
         throw std::runtime_error(name_ + ": the process has ended");

@@ -12,14 +12,14 @@
 
 namespace colock::test {
 
-/// A process of ours that is told what to do by lines on its standard input, and answers by lines on
-/// its standard output. It is killed with the object, and with the thread that started it.
+/// A child process that receives commands as lines on its standard input, and answers with lines on its
+/// standard output. It is killed with the object, and with the thread that started it.
 ///
-/// Throws `std::system_error` where the system refuses, and `std::runtime_error` as said.
+/// Throws `std::system_error` if a system call fails, and `std::runtime_error` where a member says so.
 class child_process {
 public:
-    /// Starts a program, found as a shell would find it, with its arguments. `name` is for what is
-    /// said about it. That there is no such program is told by its end.
+    /// Starts a program with its arguments. The program is searched for in PATH, like in a shell. Error texts
+    /// contain `name`. If there is no such program, the child ends immediately.
     child_process(std::string name, std::vector<std::string> command);
     ~child_process();
     child_process(child_process&& other) noexcept;
@@ -27,26 +27,26 @@ public:
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    /// One line, without its end. Throws `std::runtime_error` if the process is gone.
+    /// Sends one line. `line` has no newline. Throws `std::runtime_error` if the process has ended.
     void tell(const std::string& line) const;
 
-    /// Its next line, if that is there already. Throws `std::runtime_error` if it has ended, and said
-    /// nothing more.
+    /// Returns the next line, if it has already arrived. Throws `std::runtime_error` if the process has ended
+    /// and all its lines have been read.
     std::optional<std::string> line();
 
-    /// Its next line. Throws `std::runtime_error` if that does not come.
+    /// Waits for the next line. Throws `std::runtime_error` if none arrives in time.
     std::string wait_for_line(std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
-    /// SIGTERM; it may go on for a while. No effect on one that is gone.
+    /// Sends SIGTERM. The process may continue for a while. Has no effect if it has ended.
     void ask_to_end() const;
 
-    /// SIGKILL; it is gone when this returns. No effect on one that is gone.
+    /// Sends SIGKILL, and waits for the end. Has no effect if the process has ended.
     void kill();
 
-    /// SIGSTOP; it has stopped when this returns. Throws `std::runtime_error` if it has ended.
+    /// Sends SIGSTOP, and waits until the process has stopped. Throws `std::runtime_error` if it has ended.
     void pause() const;
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     void resume() const;
 
 private:

@@ -7,7 +7,8 @@
 
 namespace colock::test {
 
-/// Sets the flag of an Asio socket of a test, so that a `meter` finds only those of the library that lack it.
+/// Sets the close-on-exec flag of an Asio socket of a test. A `meter` then reports only sockets of the
+/// library that lack it.
 template <typename Socket>
 void close_on_exec(Socket& socket) {
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// The replies of a cluster's nodes, as RESP: CLUSTER INFO, CLUSTER SHARDS and CLUSTER SLOTS.
+// The replies of cluster nodes, as RESP: CLUSTER INFO, CLUSTER SHARDS and CLUSTER SLOTS.
 
 namespace colock::test {
 
@@ -28,7 +28,7 @@ inline std::string resp_array(const std::vector<std::string>& of) {
     return result;
 }
 
-/// Of names and values in turn.
+/// Returns a RESP map. The names and values alternate in `of`.
 inline std::string resp_map(const std::vector<std::string>& of) {
     const std::string array = resp_array(of);
     return "%" + std::to_string(of.size() / 2) + array.substr(array.find('\r'));
@@ -40,8 +40,8 @@ struct reported_node {
     std::string id{};
     std::string role = "master";
     std::string health = "online";
-    std::string endpoint = resp_bulk("127.0.0.1");  ///< as RESP: it may be null
-    std::size_t tls_port = 0;                       ///< 0 = none
+    std::string endpoint = resp_bulk("127.0.0.1");  ///< Encoded as RESP, because it may be null.
+    std::size_t tls_port = 0;                       ///< 0 means none.
 };
 
 /// One shard of CLUSTER SHARDS: the first and last slots of its ranges, and its nodes.

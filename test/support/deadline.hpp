@@ -15,11 +15,11 @@
 #include <string>
 #include <thread>
 
-// Waiting for something to become true, instead of sleeping for a while and hoping.
+// These functions wait until a condition is true. A test then needs no fixed sleep.
 
 namespace colock::test {
 
-/// Thrown when what a test waits for does not come; it fails the test. The text says where.
+/// Thrown if a condition does not become true in time. It fails the test. The text contains the location.
 class deadline_passed : public std::runtime_error {
 public:
     deadline_passed(std::chrono::steady_clock::duration timeout,
@@ -32,7 +32,7 @@ public:
               " ms") {}
 };
 
-/// Much longer than anything takes on a loaded machine: it only ends a test that hangs.
+/// Much longer than any step takes on a loaded machine. It only ends a test that hangs.
 constexpr std::chrono::seconds default_timeout{30};
 constexpr std::chrono::milliseconds poll_interval{1};
 
@@ -49,8 +49,8 @@ void wait_until(Predicate predicate, std::chrono::steady_clock::duration timeout
     }
 }
 
-/// The same in a coroutine: others run meanwhile. `predicate` may be a coroutine's lambda by
-/// reference; it lives in this call.
+/// Like `wait_until`, but suspends a coroutine, so that other work continues. `predicate` lives in this call.
+/// It may be a lambda of the calling coroutine that captures by reference.
 template <std::predicate Predicate>
 boost::asio::awaitable<void> async_wait_until(
     Predicate predicate, std::chrono::steady_clock::duration timeout = default_timeout,

@@ -11,7 +11,7 @@
 
 namespace colock::test {
 
-/// The rights that docs/permissions.md gives to the user of a server, without the password.
+/// Returns the rights that docs/permissions.md gives to the user of a server, without the password.
 inline std::vector<std::string> documented_rights() {
     const std::string begin = "ACL SETUSER colock ";
     std::ifstream page(COLOCK_SOURCE_DIR "/docs/permissions.md");

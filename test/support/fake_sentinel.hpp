@@ -15,17 +15,17 @@
 
 namespace colock::test {
 
-/// A Sentinel that names whichever master it is told to, on the loopback.
+/// A Sentinel on the loopback that reports the master that the test sets.
 ///
-/// All members may be called by any thread.
+/// Thread-safety: any thread may call any member.
 class fake_sentinel {
 public:
-    /// How it is asked to log in; by an empty password not at all.
+    /// Requires this password. An empty password requires no login.
     explicit fake_sentinel(std::string password = {}) : state_(std::make_shared<state>()) {
         state_->password = std::move(password);
     }
 
-    /// At this numeric address and port. It gives this ID, or none.
+    /// Listens at this numeric address and port. Reports this ID, or none if it is empty.
     fake_sentinel(const std::string& host, std::uint16_t port, std::string id)
         : state_(std::make_shared<state>()), server_(answer_of(state_), port, host) {
         state_->id = std::move(id);
@@ -36,20 +36,20 @@ public:
         return "127.0.0.1:" + std::to_string(port());
     }
 
-    /// From now on it names this port, and says that it has been so for that long.
+    /// Reports this port as the master from now on. `age` is the reported time since it became the master.
     void name(std::uint16_t master, std::chrono::milliseconds age = std::chrono::hours(1)) {
         const std::lock_guard lock(state_->mutex);
         state_->master = master;
         state_->age = age;
     }
 
-    /// From now on it names this host, and not 127.0.0.1.
+    /// Reports this host instead of 127.0.0.1 from now on.
     void name_host(const std::string& host) {
         const std::lock_guard lock(state_->mutex);
         state_->host = host;
     }
 
-    /// And tells all that have subscribed.
+    /// Like `name`, and also notifies all subscribers.
     void switch_to(std::uint16_t master, std::chrono::milliseconds age = {}) {
         name(master, age);
         announce("mymaster 127.0.0.1 1 127.0.0.1 " + std::to_string(master));
@@ -60,7 +60,7 @@ public:
                     bulk_string(message));
     }
 
-    /// How often it was asked for the master.
+    /// Returns the number of queries for the master.
     [[nodiscard]] std::size_t asked() const {
         const std::lock_guard lock(state_->mutex);
         return state_->asked;
@@ -72,7 +72,7 @@ private:
         std::string password;
         std::string id;
         std::string host = "127.0.0.1";
-        std::uint16_t master = 0;  // none
+        std::uint16_t master = 0;  // None.
         std::chrono::milliseconds age{};
         std::size_t asked = 0;
 

@@ -47,7 +47,7 @@ public:
     }
 
     ~service() {
-        ::shutdown(acceptor_.native_handle(), SHUT_RDWR);  // it ends the `accept` of the thread
+        ::shutdown(acceptor_.native_handle(), SHUT_RDWR);  // This ends the `accept` of the thread.
         thread_.join();
         for (connection& one : connections_) {
             ::shutdown(one.socket.native_handle(), SHUT_RDWR);
@@ -71,7 +71,7 @@ public:
     void say(const std::string& bytes) {
         const std::lock_guard lock(mutex_);
         for (connection& one : connections_) {
-            boost::system::error_code ignored;  // it may be closed
+            boost::system::error_code ignored;  // The connection may be closed.
             asio::write(one.socket, asio::buffer(bytes), ignored);
         }
     }
@@ -135,7 +135,7 @@ private:
         return line;
     }
 
-    /// The number behind the type of an array or a string.
+    /// Reads the number after the type byte of an array or a string.
     static std::size_t read_size(connection& from, char type) {
         const std::string line = read_line(from);
         if (line.empty() || line.front() != type) {

@@ -14,7 +14,7 @@
 
 namespace colock::test {
 
-/// What a `fake_server` sends: `bytes`, and then `more`, `times` over.
+/// A reply of a `fake_server`: `bytes`, followed by `times` copies of `more`.
 struct fake_reply {
     fake_reply(std::string text) : bytes(std::move(text)) {}  // NOLINT(*-explicit-*)
     fake_reply(const char* text) : bytes(text) {}             // NOLINT(*-explicit-*)
@@ -26,17 +26,18 @@ struct fake_reply {
     std::size_t times = 0;
 };
 
-/// A server on the loopback that answers each command with what a function gives. It can answer as no real
-/// server would. It has a thread for each connection, which calls the function; calls do not overlap.
+/// A server on the loopback that answers each command with the result of a function. It can give replies that
+/// no real server would give. Each connection has a thread, which calls the function. Calls do not overlap.
 ///
-/// All members may be called by any thread.
+/// Thread-safety: any thread may call any member.
 class fake_server {
 public:
     using words = std::vector<std::string>;
-    /// Gives the reply to a command, as RESP; it may be no bytes at all, or more than one reply.
+    /// Returns the reply to a command, as RESP. The reply may be empty, or may contain several replies.
     using answer_function = std::function<fake_reply(const words&)>;
 
-    /// With `port` it listens there: where somebody has reserved a port, and nobody listens. `host` is a numeric address.
+    /// Listens on `port`, or on any free port if it is 0. A `reserved_port` may hold the port. `host` is a
+    /// numeric address.
     explicit fake_server(answer_function answer, std::uint16_t port = 0,
                          const std::string& host = "127.0.0.1");
     ~fake_server();
@@ -45,16 +46,17 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept;
 
-    /// `redis://127.0.0.1:port`.
+    /// Returns `redis://127.0.0.1:port`.
     [[nodiscard]] std::string uri() const;
 
-    /// How many connections it has accepted so far.
+    /// Returns the number of connections accepted so far.
     [[nodiscard]] std::size_t accepted() const;
 
-    /// How many bytes its clients have taken so far. (The kernels between them have room for some.)
+    /// Returns the number of bytes that the kernel has accepted for all clients so far. Socket buffers may
+    /// still hold some of them.
     [[nodiscard]] std::size_t bytes_sent() const;
 
-    /// Sends it to all connections, unasked.
+    /// Sends these bytes to all connections, without a request.
     void say(const std::string& bytes);
 
 private:
@@ -62,17 +64,17 @@ private:
     std::unique_ptr<service> service_;
 };
 
-/// What a server says that it is.
+/// The identity that a server reports.
 struct server_identity {
     std::string run_id = std::string(40, 'a');
     std::chrono::seconds uptime = std::chrono::hours(24);
 };
 
-/// What a server of this identity answers to the questions of a new connection, and to PING; OK to anything
-/// else. It knows no scripts, and has no command of its own to release locks.
+/// Answers the handshake of a new connection, and PING, as a server with this identity. Answers OK to
+/// anything else. The server does not support scripts or a native release command.
 std::string answer_as_server(const fake_server::words& command, const server_identity& who = {});
 
-/// A string as RESP.
+/// Returns a string as RESP.
 std::string bulk_string(const std::string& text);
 
 }  // namespace colock::test

@@ -10,7 +10,7 @@
 
 namespace colock::test {
 
-/// Which field the library complains of by `config_error`; empty if of none.
+/// Returns the field that the library rejects with `config_error`, or an empty text if it rejects none.
 std::string field_refused(const std::invocable auto& action) {
     try {
         action();

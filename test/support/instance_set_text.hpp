@@ -10,7 +10,7 @@
 
 namespace colock::test {
 
-/// "13": who of the first `instances` is in it.
+/// Returns the indexes of the set, such as "13", among the first `instances`.
 inline std::string to_text(const core::instance_set& some,
                            std::size_t instances = core::instance_set::most) {
     std::string result;

@@ -25,14 +25,14 @@
 
 namespace colock::test {
 
-/// What a test costs this process. Threads and descriptors are counted from the making of the meter on.
+/// The cost of a test for this process. Threads and descriptors count from the construction of the meter.
 struct cost {
-    std::size_t threads = 0;            ///< at the most
-    std::size_t descriptors = 0;        ///< at the most
-    std::chrono::milliseconds stall{};  ///< the longest time in which the event loop ran no timer
-    std::chrono::milliseconds cpu{};    ///< of all threads
+    std::size_t threads = 0;            ///< At most.
+    std::size_t descriptors = 0;        ///< At most.
+    std::chrono::milliseconds stall{};  ///< The longest time in which the event loop ran no timer.
+    std::chrono::milliseconds cpu{};    ///< The CPU time of all threads.
     std::set<std::string>
-        inheritable{};  ///< descriptors without the close-on-exec flag, at the end
+        inheritable{};  ///< Descriptors without the close-on-exec flag at the end.
 };
 
 inline std::ostream& operator<<(std::ostream& to, const cost& of) {
@@ -45,7 +45,8 @@ inline std::ostream& operator<<(std::ostream& to, const cost& of) {
     return to;
 }
 
-/// What it may cost. The threads and sockets of fake servers and proxies count, too. A machine may stand still for 300 ms.
+/// The upper bounds of the cost. The threads and sockets of fake servers and proxies count too. A machine may
+/// stall for 300 ms.
 struct cost_bounds {
     std::size_t threads = 64;
     std::size_t descriptors = 128;
@@ -53,13 +54,14 @@ struct cost_bounds {
     std::chrono::milliseconds cpu = std::chrono::milliseconds::max();
 };
 
-/// Of a test that works outside of the event loop, as with an `instance_rig`: it is not always running.
+/// The bounds of a test that works outside of the event loop, such as with an `instance_rig`. Its loop does
+/// not run all the time.
 inline constexpr cost_bounds loop_may_rest{.stall = std::chrono::milliseconds::max()};
 
-/// Measures what a test costs this process, and fails the test if that is more than the bounds. It looks every few
-/// milliseconds, on the event loop of the test, and for the last time when it is destroyed.
+/// Measures the cost of a test for this process, and fails the test if a bound is exceeded. It samples every
+/// few milliseconds on the event loop of the test, and a last time in the destructor.
 ///
-/// Thread-safety: to be used by the thread that runs the event loop.
+/// Thread-safety: only the thread that runs the event loop may use it.
 class meter {
 public:
     explicit meter(const boost::asio::any_io_executor& loop, const cost_bounds& bounds = {},
@@ -84,7 +86,7 @@ public:
         BOOST_TEST(all.inheritable.empty());
     }
 
-    /// Until now.
+    /// Returns the cost so far.
     [[nodiscard]] cost now() const {
         state_->look();
         cost result = state_->most;
@@ -99,10 +101,10 @@ public:
         return result;
     }
 
-    /// Their numbers, which are not used again soon. A thread that was joined may still be among them for a moment, so
-    /// compare with the threads from before, and not their counts.
+    /// Returns the ids of all threads. The kernel does not reuse an id soon. A joined thread may remain
+    /// listed for a moment. Compare the ids with an earlier set, not the counts.
     static std::set<int> threads() {
-        // A sanitizer adds a thread of its own beside the first thread of a program.
+        // A sanitizer starts a thread of its own together with the first thread of a program.
         [[maybe_unused]] static const bool has_threads = [] {
             std::thread([] {}).join();
             return true;
@@ -112,12 +114,12 @@ public:
 
     static std::set<int> descriptors() {
         std::set<int> result = numbers_in("/proc/self/fd");
-        // That of the folder itself is closed by now.
+        // The descriptor of the folder itself is closed by now.
         std::erase_if(result, [](int one) { return ::fcntl(one, F_GETFD) < 0; });
         return result;
     }
 
-    /// How many are there now that were not there before.
+    /// Returns how many are in `now` but not in `before`.
     static std::size_t added(const std::set<int>& now, const std::set<int>& before) {
         const auto is_new = [&](int one) { return !before.contains(one); };
         return static_cast<std::size_t>(std::ranges::count_if(now, is_new));

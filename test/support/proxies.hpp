@@ -13,7 +13,7 @@
 
 namespace colock::test {
 
-/// A bad network in front of each of these servers. They stay where they are when killed and
+/// Puts a `tcp_proxy` in front of each of these servers. The servers keep their ports when killed and
 /// restarted.
 class proxies {
 public:
@@ -28,7 +28,8 @@ public:
     auto begin() noexcept { return proxies_.begin(); }
     auto end() noexcept { return proxies_.end(); }
 
-    /// With all of them, and as `servers::config` for all else.
+    /// Returns a configuration with all proxies as instances. All other fields are those of
+    /// `servers::config`.
     [[nodiscard]] colock::config config() const {
         colock::config configuration;
         configuration.restart_quarantine = std::chrono::milliseconds(0);

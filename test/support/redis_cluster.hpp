@@ -20,13 +20,13 @@
 
 namespace colock::test {
 
-/// A Redis Cluster on 127.0.0.1: masters that share the slots evenly, and as many replicas for each. Its nodes notice
-/// within a second that one of them has died.
+/// A Redis Cluster on 127.0.0.1. The masters share the slots evenly, and each has the same number of
+/// replicas. The nodes detect the death of a node within a second.
 ///
-/// All members block, and throw as those of `redis_server`.
+/// All members block, and throw like those of `redis_server`.
 class redis_cluster {
 public:
-    /// `launcher` as that of `redis_server`.
+    /// `launcher` has the same meaning as in `redis_server`.
     explicit redis_cluster(std::size_t masters, std::size_t replicas_of_each = 0,
                            const std::vector<std::string>& arguments = {},
                            const std::vector<std::string>& launcher = {})
@@ -57,7 +57,7 @@ public:
         wait_until_agreed();
     }
 
-    /// Until all nodes that run agree that all slots are served.
+    /// Waits until all running nodes agree that all slots are served.
     void wait_until_ok() {
         wait_until(
             [this] {
@@ -68,11 +68,11 @@ public:
             std::chrono::seconds(30));
     }
 
-    /// Whether all running nodes agree which master serves which slots, and on each master's configuration epoch.
+    /// Returns true if all running nodes agree on the slots and the configuration epoch of each master.
     ///
-    /// A replica claims the slots that it believes its master had. If the replica does not know its master's last epoch, the
-    /// other masters refuse it their votes for ever. Two masters with equal epochs have not agreed: one of them is about to
-    /// take a new epoch.
+    /// A replica claims the slots that it believes its master had. If the replica does not have the last
+    /// epoch of its master, the other masters never vote for it. Two masters with equal epochs have not
+    /// agreed: one of them is about to take a new epoch.
     [[nodiscard]] bool agreed() const {
         std::set<std::map<std::string, std::string>> said;
         for (const redis_server& one : nodes_) {
@@ -87,11 +87,11 @@ public:
         wait_until([this] { return agreed(); }, std::chrono::seconds(30));
     }
 
-    /// Masters come first, then the first replica of each, and so on.
+    /// Returns a node. Masters come first, then the first replica of each master, and so on.
     [[nodiscard]] redis_server& operator[](std::size_t i) { return nodes_.at(i); }
     [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
-    /// `redis+cluster://` with the first nodes.
+    /// Returns a `redis+cluster://` URI with the first nodes.
     [[nodiscard]] std::string uri(std::size_t seeds = 2) const {
         std::string hosts;
         for (std::size_t i = 0; i != std::min(seeds, nodes_.size()); ++i) {
@@ -108,7 +108,7 @@ public:
         return std::stoul(any.command({"CLUSTER", "KEYSLOT", key}).value());
     }
 
-    /// The master that has the slot of the key at first.
+    /// Returns the master that has the slot of the key at the start.
     [[nodiscard]] std::size_t first_owner_of(const std::string& key) const {
         const std::size_t slot = slot_of(nodes_[0], key);
         std::size_t result = 0;
@@ -118,17 +118,17 @@ public:
         return result;
     }
 
-    /// A slot begins to move: new keys are made at the target, and those that are there stay for now.
+    /// Begins to migrate a slot. New keys are created on the target, and existing keys stay for now.
     ///
-    /// The target must know the highest epoch, and no two masters may share an epoch. Otherwise an older claim may win the slot
-    /// back, or no master may serve it.
+    /// The target must have the highest epoch, and no two masters may share an epoch. Otherwise an older
+    /// claim may win the slot back, or no master may serve it.
     void begin_to_move(std::size_t slot, std::size_t from, std::size_t to) {
         wait_until_agreed();
         set_slot(to, slot, {"IMPORTING", id(from)});
         set_slot(from, slot, {"MIGRATING", id(to)});
     }
 
-    /// Moves the keys of the slot that are there now, one by one.
+    /// Moves the existing keys of the slot, one by one.
     void move_keys(std::size_t slot, std::size_t from, std::size_t to) {
         for (;;) {
             const std::string keys =
@@ -147,7 +147,7 @@ public:
             {"MIGRATE", "127.0.0.1", std::to_string(nodes_[to].port()), key, "0", "5000"});
     }
 
-    /// The slot belongs to the target; all masters are told.
+    /// Assigns the slot to the target, and reports this to all masters.
     void end_move(std::size_t slot, std::size_t to) {
         set_slot(to, slot, {"NODE", id(to)});
         for (std::size_t i = 0; i != masters_; ++i) {
@@ -157,14 +157,14 @@ public:
         }
     }
 
-    /// All of it at once.
+    /// Performs all steps of a migration.
     void move(std::size_t slot, std::size_t from, std::size_t to) {
         begin_to_move(slot, from, to);
         move_keys(slot, from, to);
         end_move(slot, to);
     }
 
-    /// What each node that runs knows of the others, and what all have said: for the message of a test that fails.
+    /// Returns the cluster view and the log of each running node, for the message of a failed test.
     [[nodiscard]] std::string state_and_logs() const {
         std::string result;
         for (std::size_t i = 0; i != nodes_.size(); ++i) {
@@ -190,14 +190,15 @@ public:
             std::chrono::seconds(30));
     }
 
-    /// For a minute at most. On a busy machine an election may fail, and the next one comes after twice the node timeout.
+    /// Waits for a minute at most. On a busy machine an election may fail. The next one follows after twice
+    /// the node timeout.
     static void wait_until_promoted(const redis_server& replica) {
         wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(60));
     }
 
 private:
-    /// Until each node knows all others. A node gives up a meeting that takes longer than its timeout, as on a busy machine. So it is
-    /// repeated.
+    /// Waits until each node has met all others. A node abandons a meeting that takes longer than its
+    /// timeout, for example on a busy machine. The introduction is therefore repeated.
     void introduce_all() const {
         const auto knows_all = [this](const redis_server& one) {
             return says(one, {"CLUSTER", "INFO"},
@@ -224,7 +225,8 @@ private:
             std::chrono::seconds(60));
     }
 
-    /// Of each line of CLUSTER NODES with slots: the epoch, and the node's id with the slots.
+    /// Returns the slots of each line of CLUSTER NODES that has slots. The key is the epoch, and the value is
+    /// the node id with the slots.
     static std::map<std::string, std::string> slots_by_epoch(const std::string& text) {
         constexpr int fields_before_epoch = 5;
         std::map<std::string, std::string> result;

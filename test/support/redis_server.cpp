@@ -47,7 +47,7 @@ private:
     int value_;
 };
 
-/// The start of a RESP2 conversation over a UNIX socket, read in plain blocking calls.
+/// The start of a RESP2 conversation over a UNIX socket, read with blocking calls.
 class resp_connection {
 public:
     explicit resp_connection(const std::filesystem::path& path)
@@ -152,7 +152,7 @@ private:
         char chunk[16384];
         const auto received = ::recv(socket_.get(), chunk, sizeof chunk, 0);
         if (received < 0 && errno == EINTR) {
-            return;  // our caller asks for more
+            return;  // The caller reads again.
         }
         if (received < 0) {
             throw_errno("no answer from the server");
@@ -167,7 +167,7 @@ private:
     std::string buffer_;
 };
 
-/// Between fork and exec: async-signal-safe calls only.
+/// Runs between fork and exec, so it may make only async-signal-safe calls.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int log) {
     // The server must not outlive a test that crashes.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -179,7 +179,7 @@ private:
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::dup2(log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
-    // The test's own connections would stay open in the server after the test has closed them.
+    // Otherwise the connections of the test would stay open in the server after the test has closed them.
     ::close_range(3, ~0U, 0);
     ::execvp(arguments[0], arguments);
     ::_exit(127);
@@ -214,7 +214,7 @@ std::string password_in(const std::vector<std::string>& arguments) {
 }
 
 std::filesystem::path make_temporary_folder() {
-    // A UNIX socket's path has at most 107 characters, and must fit into this folder.
+    // The path of a UNIX socket has at most 107 characters, and the socket is in this folder.
     constexpr std::size_t longest_base = 80;
     std::string base = std::filesystem::temp_directory_path().string();
     if (base.size() > longest_base) {
@@ -250,7 +250,7 @@ redis_server::redis_server(std::vector<std::string> arguments, std::vector<std::
     : arguments_(std::move(arguments)),
       launcher_(std::move(launcher)),
       password_(password_in(arguments_)) {
-    // Somebody else's server may be listening there already, on all addresses.
+    // A foreign server may listen on this port already, on all addresses.
     constexpr int tries = 5;
     for (int i = 1;; ++i) {
         try {
@@ -385,7 +385,7 @@ std::vector<std::string> redis_server::command_line() const {
     std::vector<std::string> words = launcher_;
     words.emplace_back(program == nullptr || *program == '\0' ? "redis-server" : program);
     if (std::ranges::find(arguments_, "--sentinel") != arguments_.end()) {
-        // A Sentinel keeps what it knows in its configuration file.
+        // A Sentinel saves its state in its configuration file.
         const auto file = folder() / "sentinel.conf";
         std::ofstream(file, std::ios::app).flush();
         words.push_back(file.string());
@@ -404,8 +404,8 @@ std::vector<std::string> redis_server::command_line() const {
     return words;
 }
 
-/// Asked over the UNIX socket, which cannot be somebody else's, and which the server opens after
-/// its port. While it loads its data it answers with an error.
+/// Sends PING over the UNIX socket. No other server can own that socket, and the server opens it after its
+/// port. While the server loads its data, it replies with an error.
 bool redis_server::is_ready() const {
     try {
         return command({"PING"}) == "PONG";

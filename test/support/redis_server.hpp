@@ -19,13 +19,13 @@
 
 namespace colock::test {
 
-/// The server answered a `redis_server::command` with an error.
+/// Thrown if the server replies to `redis_server::command` with an error.
 class redis_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// A folder under the system's temporary folder; gone with the object.
+/// A folder in the temporary folder of the system. The destructor deletes it.
 class temporary_folder {
 public:
     temporary_folder();
@@ -39,16 +39,17 @@ private:
     std::filesystem::path path_;
 };
 
-/// A redis-server process of our own on 127.0.0.1, in a temporary folder, without persistence. It
-/// ends with the object, and with the thread that started it. The program is `redis-server`, or
-/// what the environment variable COLOCK_REDIS_SERVER names.
+/// A redis-server process on 127.0.0.1, in a temporary folder, without persistence. It ends with the object,
+/// and with the thread that started it. The environment variable COLOCK_REDIS_SERVER names the program. The
+/// default is `redis-server`.
 ///
-/// All members block. Each throws `std::runtime_error` when the server does not do as told.
+/// All members block. Each throws `std::runtime_error` if the server does not obey.
 class redis_server {
 public:
-    /// Starts it, and waits until it answers. `arguments` come after our own and so overrule them:
-    /// `{"--requirepass", "x"}`, `{"--appendonly", "yes"}`.
-    /// With a launcher, that program is started with its own arguments, and has to become the server: `{"env", "A=1"}`.
+    /// Starts the server, and waits until it answers. `arguments` follow the default arguments, and so
+    /// override them. Examples are `{"--requirepass", "x"}` and `{"--appendonly", "yes"}`. If there is a
+    /// launcher, that program starts with its own arguments, and has to exec the server. An example is
+    /// `{"env", "A=1"}`.
     explicit redis_server(std::vector<std::string> arguments = {},
                           std::vector<std::string> launcher = {});
     ~redis_server();
@@ -57,44 +58,45 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
 
-    /// 0 while it is killed.
+    /// Returns the process id, or 0 while the server is killed.
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-    /// `redis://127.0.0.1:port`, with the password of `--requirepass` if there is one.
+    /// Returns `redis://127.0.0.1:port`, with the password of `--requirepass` if there is one.
     [[nodiscard]] std::string uri() const;
 
-    /// `unix:///path`, to the same server, likewise.
+    /// Returns `unix:///path` to the same server, with the password if there is one.
     [[nodiscard]] std::string unix_uri() const;
 
-    /// Its working folder.
+    /// Returns the working folder of the server.
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_.path(); }
 
-    /// What it has said since it was started last.
+    /// Returns the log since the last start.
     [[nodiscard]] std::string log() const;
 
-    /// SIGKILL; it is gone when this returns. No effect on a killed one.
+    /// Sends SIGKILL, and waits for the end. Has no effect on a killed server.
     void kill();
 
-    /// SIGSTOP: connections stay, nothing is answered. It has stopped when this returns.
+    /// Sends SIGSTOP, and waits until the process has stopped. Connections stay open, and no command is
+    /// answered.
     void pause();
 
-    /// SIGCONT.
+    /// Sends SIGCONT.
     void resume();
 
-    /// Kills it if it runs, starts it anew on the same port, in the same folder.
+    /// Kills the server if it runs, and starts it again on the same port, in the same folder.
     void restart();
 
-    /// One command, over a connection of its own and none of the library's code: a status, an
-    /// integer or a string as text, nil as an empty optional, the elements of an array each on a
-    /// line. Throws `redis_error` for an error reply, `std::runtime_error` after five seconds
-    /// without an answer.
+    /// Runs one command over a separate connection, without any code of the library. Returns a status, an
+    /// integer or a string as text. Nil is an empty optional, and each element of an array is on a line of
+    /// its own. Throws `redis_error` for an error reply, and `std::runtime_error` after five seconds without
+    /// a reply.
     std::optional<std::string> command(const std::vector<std::string>& words,
                                        unsigned database = 0) const;
 
-    /// Whether it has this key.
+    /// Returns true if the server has this key.
     [[nodiscard]] bool has(std::string_view key) const;
 
-    /// All keys of database 0, sorted.
+    /// Returns all keys of database 0, sorted.
     [[nodiscard]] std::vector<std::string> keys() const;
 
     /// Deletes all keys of all databases.

@@ -22,7 +22,8 @@ reserved_port::reserved_port() {
         address.sin_family = AF_INET;
         address.sin_port = htons(number_);
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        // First without SO_REUSEADDR: that fails where anybody is bound, listening or not.
+        // The first bind is without SO_REUSEADDR. It fails if any socket is bound to the port, listening or
+        // not.
         const int on = 1;
         if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
             ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0) {

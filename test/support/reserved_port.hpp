@@ -7,15 +7,15 @@
 
 namespace colock::test {
 
-/// A loopback port for one server of ours. No other test on this machine gets it while the object
-/// lives, even when the server is down for a moment: it stays bound here, without listening, which
-/// is no obstacle to a server that sets SO_REUSEADDR.
+/// A loopback port for one server of a test. No other test on this machine gets it while the object lives,
+/// even while the server is down. The object keeps a socket bound to the port, without listening. A server
+/// that sets SO_REUSEADDR can still use the port.
 ///
-/// Not from the kernel's range for outgoing connections (from 32768 on): a client that tries to
-/// reconnect to a port there may end up connected to itself.
+/// The port is below the kernel range for outgoing connections, which starts at 32768. A client that
+/// reconnects to a port in that range may end up connected to itself.
 class reserved_port {
 public:
-    /// Throws `std::runtime_error` if there is none.
+    /// Throws `std::runtime_error` if no port is free.
     reserved_port();
     ~reserved_port();
     reserved_port(reserved_port&& other) noexcept;

@@ -12,13 +12,13 @@
 
 namespace colock::test {
 
-/// The byte with which a value begins, and its text.
+/// Returns the first byte of a value, and its text.
 inline std::string to_text(const resp::value& v) {
     constexpr std::string_view first_bytes = "+-:_#,($!=*~>%|";
     return first_bytes[static_cast<std::size_t>(v.type)] + std::string(v.text);
 }
 
-/// The next value, with all that it contains: `*[:1 $text]`.
+/// Returns the next value with all that it contains, such as `*[:1 $text]`.
 inline std::string to_text(resp::cursor& values) {  // NOLINT(misc-no-recursion)
     const resp::value v = values.next();
     std::string result = to_text(v);

@@ -12,9 +12,9 @@
 
 namespace colock::test {
 
-/// Runs a test that is a coroutine on an io_context of its own, until the context is out of work:
-/// so a client, watchdog or connection that stays behind fails the test too. Rethrows what the test
-/// throws, at once. Throws `deadline_passed` after `timeout`.
+/// Runs a coroutine test on its own `io_context` until the context is out of work. A client, watchdog or
+/// connection that stays behind therefore fails the test too. Immediately rethrows any exception of the test.
+/// Throws `deadline_passed` after `timeout`.
 void run_test(boost::asio::awaitable<void> test,
               std::chrono::steady_clock::duration timeout = std::chrono::seconds(60),
               boost::source_location location = BOOST_CURRENT_LOCATION);

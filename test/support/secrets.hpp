@@ -16,15 +16,16 @@
 #include <utility>
 #include <vector>
 
-// Passwords that can be recognized, and a record of texts in which none of them may be.
+// Recognizable passwords, and a record of texts that must not contain any of them.
 
 namespace colock::test {
 
-/// Every password of these tests consists of pieces that begin with it, with special characters between them. So a
-/// password is found in a text if only a piece of it is there, or only the beginning of one.
+/// Every password of these tests consists of pieces that begin with this mark, separated by special
+/// characters. A search for the mark also finds a single piece of a password, or only the beginning of a
+/// piece.
 inline constexpr std::string_view secret_mark = "zq9x";
 
-/// A piece of a password that can be told from the others.
+/// Returns a distinguishable piece of a password.
 inline std::string secret(std::string_view name) {
     return std::string(secret_mark) + std::string(name);
 }
@@ -35,7 +36,7 @@ inline std::string lower_case(std::string text) {
     return text;
 }
 
-/// With %41 as A.
+/// Decodes percent escapes, such as %41 for A.
 inline std::string percent_decoded(std::string_view text) {
     std::string result;
     for (std::size_t i = 0; i != text.size(); ++i) {
@@ -52,7 +53,7 @@ inline std::string percent_decoded(std::string_view text) {
     return result;
 }
 
-/// What was said in a run.
+/// The texts that a run has produced.
 class transcript {
 public:
     void add(std::string text) { texts_.push_back(std::move(text)); }
@@ -62,7 +63,7 @@ public:
             texts_, [&](const std::string& text) { return text.find(part) != std::string::npos; });
     }
 
-    /// That these were said: a record of nothing would hold no secret, either.
+    /// Checks that these texts were produced. An empty record would contain no secret either.
     void check_has(const std::vector<std::string>& parts) const {
         for (const std::string& part : parts) {
             BOOST_TEST(has(part), "nothing says \"" << part << "\":\n" << all());
@@ -93,8 +94,8 @@ private:
     std::vector<std::string> texts_;
 };
 
-/// What Redis answers to a command that it does not know: it repeats the arguments, up to 128 bytes of them. Redis
-/// before 6.0 answers so to HELLO, whose arguments hold the password.
+/// The error of Redis for an unknown command. It repeats up to 128 bytes of the arguments. Redis before 6.0
+/// replies in this way to HELLO, whose arguments contain the password.
 inline std::string unknown_command(const fake_server::words& command) {
     constexpr std::size_t most = 128;
     std::string arguments;

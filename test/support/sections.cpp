@@ -47,7 +47,7 @@ std::vector<section> read_sections(const std::filesystem::path& file, const std:
 std::vector<std::string> find_overlaps(std::vector<section> sections) {
     sort(sections);
     std::vector<std::string> overlaps;
-    const section* last = nullptr;  // of those of this name so far, the one that is left last
+    const section* last = nullptr;  // The section of this name that ends last so far.
     for (const section& s : sections) {
         const bool same_name = last != nullptr && last->name == s.name;
         if (same_name && s.entered < last->left) {

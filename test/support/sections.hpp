@@ -11,25 +11,25 @@
 
 namespace colock::test {
 
-/// A critical section that a process has been through. Its times are of the monotonic clock, which all
-/// processes of a machine share.
+/// A critical section of a process. Its times are from the monotonic clock, which all processes of a machine
+/// share.
 struct section {
     std::string name;
     std::string kind;
     std::chrono::nanoseconds asked{};
     std::chrono::nanoseconds entered{};
     std::chrono::nanoseconds left{};
-    std::string token{};  ///< of the lock; empty if it was not written down
+    std::string token{};  ///< The token of the lock, or empty if it was not recorded.
 };
 
-/// Reads what a process of this kind has written, a line `NAME ASKED_NS ENTERED_NS LEFT_NS [TOKEN]` for
-/// each section. Throws `std::runtime_error` for a line that is none.
+/// Reads the sections that a process of this kind has recorded. Each line is
+/// `NAME ASKED_NS ENTERED_NS LEFT_NS [TOKEN]`. Throws `std::runtime_error` for any other line.
 std::vector<section> read_sections(const std::filesystem::path& file, const std::string& kind);
 
-/// A line for each section that began while another one of the same name was not over.
+/// Returns a line for each section that began before another section of the same name ended.
 std::vector<std::string> find_overlaps(std::vector<section> sections);
 
-/// How often a lock passed from one kind to another.
+/// Counts how often a lock passed from one kind of process to another.
 std::size_t count_changes(std::vector<section> sections);
 
 }  // namespace colock::test

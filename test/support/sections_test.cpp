@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(consecutive_sections_do_not_overlap) {
 
 BOOST_AUTO_TEST_CASE(overlaps_are_found) {
     BOOST_TEST(find_overlaps({make("a", "x", 10, 30), make("a", "y", 29, 40)}).size() == 1U);
-    // Not only with the one right before it.
+    // A section may also overlap with one before its predecessor.
     BOOST_TEST(find_overlaps({make("a", "x", 10, 90), make("a", "y", 20, 30),
                               make("a", "z", 40, 50), make("b", "z", 0, 100)})
                    .size() == 2U);

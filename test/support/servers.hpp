@@ -18,7 +18,7 @@ namespace colock::test {
 /// N independent servers, the instances of one client.
 class servers {
 public:
-    /// Starts them, each with these arguments.
+    /// Starts the servers, each with these arguments.
     explicit servers(std::size_t count, const std::vector<std::string>& arguments = {}) {
         servers_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -39,8 +39,8 @@ public:
         return uris;
     }
 
-    /// With all of them, and the defaults for all else; but no quarantine, which they would begin
-    /// with.
+    /// Returns a configuration with all servers and with defaults for other fields. It disables the
+    /// quarantine, because the servers have just started.
     [[nodiscard]] colock::config config() const {
         colock::config configuration;
         configuration.instances = uris();
@@ -48,7 +48,7 @@ public:
         return configuration;
     }
 
-    /// How many have this key. Asks all: none may be killed or paused.
+    /// Returns how many servers have this key. No server may be killed or paused.
     [[nodiscard]] std::size_t holding(std::string_view key) const {
         std::size_t count = 0;
         for (const auto& server : servers_) {
@@ -57,7 +57,7 @@ public:
         return count;
     }
 
-    /// How many keys there are on all of them together, in database 0. As `holding`.
+    /// Returns the total number of keys in database 0. No server may be killed or paused.
     [[nodiscard]] std::size_t keys() const {
         std::size_t count = 0;
         for (const auto& server : servers_) {

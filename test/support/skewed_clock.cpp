@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A library for LD_PRELOAD: the process lives COLOCK_CLOCK_AHEAD seconds in the future, or in the past if that is negative. Clocks
-// that only measure durations are left alone.
+// A library for LD_PRELOAD. It moves the wall clock of the process by COLOCK_CLOCK_AHEAD seconds, which may
+// be negative. Monotonic clocks are unchanged.
 
 #include <sys/syscall.h>
 #include <sys/time.h>

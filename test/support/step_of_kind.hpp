@@ -19,49 +19,49 @@
 
 namespace colock::test {
 
-/// A step of a kind: of an exclusive lock, unless it is told, or is one that only another kind has.
+/// A step of a lock kind. The default is the only kind that has the step, or else an exclusive lock.
 struct step_of_kind {
     step_of_kind(core::step s) noexcept  // NOLINT(*-explicit-*)
         : step_of_kind(s, usual_kind_of(s)) {}
     step_of_kind(core::step s, const kinds::lock_kind& k, bool again = false) noexcept
         : step(s), kind(&k), contended(again) {}
 
-    /// The same as an acquire that puts back what a quorum still has.
+    /// Returns the step as an acquire that restores a key which a quorum still has.
     [[nodiscard]] step_of_kind healing() const noexcept {
         step_of_kind result = *this;
         result.heals = true;
         return result;
     }
 
-    /// The same from a sender that does not wait.
+    /// Returns the step of a sender that does not wait.
     [[nodiscard]] step_of_kind without_waiting() const {
         step_of_kind result = *this;
         result.announces = false;
         return result;
     }
 
-    /// The same, answered more slowly and with more.
+    /// Returns the step with a slower and more detailed reply.
     [[nodiscard]] step_of_kind explaining() const {
         step_of_kind result = *this;
         result.explains = true;
         return result;
     }
 
-    /// The same for these values.
+    /// Returns the step with these values.
     [[nodiscard]] step_of_kind with_values(std::string all) const {
         step_of_kind result = *this;
         result.values = std::move(all);
         return result;
     }
 
-    /// The same of a lock that has these names, too.
+    /// Returns the step of a lock that also has these names.
     [[nodiscard]] step_of_kind with_more_keys(std::vector<std::string> names) const {
         step_of_kind result = *this;
         result.more_keys = std::move(names);
         return result;
     }
 
-    /// The same of a waiter with that place, of that client.
+    /// Returns the step of a waiter with that place, of that client.
     [[nodiscard]] step_of_kind at_place(std::uint64_t client_number, std::uint64_t number,
                                         std::uint16_t ttl = 60'000) const {
         step_of_kind result = *this;
@@ -71,14 +71,14 @@ struct step_of_kind {
         return result;
     }
 
-    /// That part of the same.
+    /// Returns only that part of the step.
     [[nodiscard]] step_of_kind only_part(std::uint8_t which) const {
         step_of_kind result = *this;
         result.part = which;
         return result;
     }
 
-    /// As a command, which is still to be filled in.
+    /// Returns the step as a command. The caller fills in the remaining fields.
     [[nodiscard]] kinds::command command() const {
         kinds::command result;
         result.kind = kind;
@@ -102,7 +102,7 @@ struct step_of_kind {
     bool explains = false;
     std::string values;
     std::vector<std::string> more_keys;
-    std::uint64_t client = 0;  // 0: it has no place
+    std::uint64_t client = 0;  // 0 means that there is no place.
     std::uint64_t place = 0;
     std::uint16_t place_ttl = 0;
 
@@ -120,14 +120,14 @@ private:
     }
 };
 
-/// The client of which a test's token is: each has its own.
+/// Returns a client number for the token of a test. Different tokens have different clients.
 inline std::uint64_t client_of(std::string_view token) noexcept {
     return std::hash<std::string_view>{}(token) % core::value_limit;
 }
 
 inline const step_of_kind fenced_acquire{core::step::acquire, kinds::fenced};
 
-/// The half of a step that moves the fence counter on, whoever has the key.
+/// Returns the part of a step that increments the fence counter, whichever token holds the key.
 inline step_of_kind counts_of(const kinds::lock_kind& kind) {
     return step_of_kind(core::step::confirm, kind).only_part(kinds::counter_part);
 }

@@ -17,7 +17,8 @@
 
 namespace colock::test {
 
-/// The wall clock of servers, which stands still until the test sets it. At first it shows the time of the machine.
+/// A wall clock for servers, which stands still until the test sets it. It starts with the time of the
+/// machine.
 class stopped_clock {
 public:
     /// `preload` is the path of the library `stopped_clock_preload`.
@@ -36,12 +37,12 @@ public:
     stopped_clock(const stopped_clock&) = delete;
     stopped_clock& operator=(const stopped_clock&) = delete;
 
-    /// What a server has to be started with.
+    /// Returns the launcher that a server needs.
     [[nodiscard]] std::vector<std::string> launcher() const {
         return {"env", "LD_PRELOAD=" + preload_, "COLOCK_CLOCK_FILE=" + path()};
     }
 
-    /// From now on the clock shows this, in microseconds since 1970.
+    /// Sets the clock, in microseconds since 1970.
     void set(std::int64_t now) { static_cast<shared_time*>(memory_)->store(now); }
 
 private:

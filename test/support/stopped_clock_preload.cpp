@@ -1,7 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A library for LD_PRELOAD: the wall clock of the process shows what the file COLOCK_CLOCK_FILE contains, in microseconds since
-// 1970. If that is 0, the clock shows the time of the machine. Clocks that only measure durations are left alone.
+// A library for LD_PRELOAD. The wall clock of the process shows the content of the file COLOCK_CLOCK_FILE, in
+// microseconds since 1970. If the content is 0, the clock shows the time of the machine. Monotonic clocks are
+// unchanged.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -68,8 +69,9 @@ time_t time(time_t* to) noexcept {
     return now.tv_sec;
 }
 
-/// Valkey adds what the processor's clock measures to its last look at the wall clock. Here it learns whether the processor has
-/// one, so it learns nothing. Its C library calls this function by another name.
+/// Between two reads of the wall clock, Valkey adds the time that a processor counter has measured. It looks
+/// in /proc/cpuinfo for that counter. The file therefore appears to be missing. Depending on the C library,
+/// the name of the function is fopen64 or fopen.
 FILE* fopen64(const char* path, const char* mode) {
     using function = FILE*(const char*, const char*);
     static auto* const next = reinterpret_cast<function*>(::dlsym(RTLD_NEXT, "fopen64"));

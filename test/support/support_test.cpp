@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The servers that other tests rely on do what they promise.
+// Tests of the servers that other tests rely on.
 
 #include "support/deadline.hpp"
 #include "support/meter.hpp"
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_meter_measures_threads_descriptors_and_stalls) {
         const auto stalled_at = std::chrono::steady_clock::now();
         wait_until([&] { return std::chrono::steady_clock::now() - stalled_at > 200ms; });
         BOOST_TEST((costs.now().stall > 150ms));
-        BOOST_TEST(costs.now().threads == 1U);  // at the most
+        BOOST_TEST(costs.now().threads == 1U);  // At most.
         BOOST_TEST(costs.now().inheritable.empty());
     }());
 }

@@ -46,7 +46,7 @@ constexpr bool includes(tcp_proxy::way which, tcp_proxy::way one) {
 
 }  // namespace
 
-/// What runs on the proxy's thread.
+/// The part of the proxy that runs on its thread.
 class tcp_proxy::relay {
 public:
     explicit relay(std::uint16_t server_port)
@@ -65,7 +65,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
 
-    /// Calls it on the proxy's thread, and waits for its end.
+    /// Calls the function on the thread of the proxy, and waits for the result.
     template <typename Function>
     auto call(Function function) {
         std::packaged_task<decltype(function())()> task(std::move(function));
@@ -102,7 +102,7 @@ public:
     void resume() {
         flows_ = {};
         on_request_ = on_request::nothing;
-        // Connections leave the list while they are cut.
+        // A reset removes the connection from the list.
         for (auto it = links_.begin(); it != links_.end();) {
             const std::shared_ptr<link> one = *it++;
             if (one->lossy) {
@@ -158,7 +158,7 @@ private:
         milliseconds delay{0};
     };
 
-    /// What was read at once. Without bytes: the end of the connection.
+    /// The bytes of one read. A piece without bytes is the end of the connection.
     struct piece {
         std::string bytes;
         steady_clock::time_point due;
@@ -169,7 +169,7 @@ private:
         explicit pipe(asio::io_context& context) : timer(context) {}
         std::deque<piece> waiting;
         asio::steady_timer timer;
-        steady_clock::time_point waits_until{};  // if the timer is running
+        steady_clock::time_point waits_until{};  // While the timer is running.
         bool writing = false;
         std::string outgoing;
         std::array<char, 65536> buffer{};
@@ -186,7 +186,7 @@ private:
         tcp::socket client;
         tcp::socket server;
         std::array<pipe, 2> pipes;
-        bool lossy = false;  // has swallowed something
+        bool lossy = false;  // Some of its bytes were dropped.
         bool cut_at_reply = false;
         bool closed = false;
     };
@@ -201,14 +201,14 @@ private:
             }
             const auto made = std::make_shared<link>(context_, std::move(from));
             links_.push_back(made);
-            made->server.open(tcp::v4(), failure);  // if that fails, so does the next step
+            made->server.open(tcp::v4(), failure);  // If this fails, the next step fails too.
             close_on_exec(made->client);
             close_on_exec(made->server);
             made->server.async_connect(server_, [this, made](error_code refused) {
                 if (refused) {
                     reset(*made);
                 } else if (!made->closed) {
-                    error_code ignored;  // it only adds a delay of its own without
+                    error_code ignored;  // A failure here only adds latency.
                     made->client.set_option(tcp::no_delay(true), ignored);
                     made->server.set_option(tcp::no_delay(true), ignored);
                     read(made, way::to_server);
@@ -249,7 +249,7 @@ private:
         pump(one, which);
     }
 
-    /// Whether the connection is to end with this. Looks for the request that was to be watched for.
+    /// Returns true if these bytes must end the connection. Also applies the rule of the watched request.
     bool cuts_off(link& one, way which, std::string_view bytes) {
         if (which == way::to_client) {
             return one.cut_at_reply;
@@ -265,7 +265,7 @@ private:
         return what == on_request::cut;
     }
 
-    /// Writes what is due.
+    /// Writes the pieces that are due.
     void pump(const std::shared_ptr<link>& one, way which) {
         pipe& p = one->pipes.at(index_of(which));
         if (one->closed || p.writing || p.waiting.empty() ||
@@ -303,8 +303,8 @@ private:
                           });
     }
 
-    /// Until the first piece is due. (What comes meanwhile comes after it: a benchmark through a delay would
-    /// else measure timers that are set anew for each piece.)
+    /// Waits until the first piece is due. Later pieces do not restart the timer. Otherwise a benchmark over
+    /// a delayed connection would measure timer restarts.
     void wait(const std::shared_ptr<link>& one, way which) {
         pipe& p = one->pipes.at(index_of(which));
         if (std::exchange(p.waits_until, p.waiting.front().due) == p.waiting.front().due) {

@@ -11,14 +11,14 @@
 
 namespace colock::test {
 
-/// A bad network in front of one server: passes TCP connections on to it, and does to them what it
-/// is told. On 127.0.0.1, with a thread of its own.
+/// A faulty network in front of one server. It relays TCP connections to the server, and applies the ordered
+/// faults to them. It listens on 127.0.0.1 and has a thread of its own.
 ///
-/// All members may be called by any thread at any time. What they order is in force when they
-/// return. Throws what Asio throws.
+/// Thread-safety: any thread may call any member at any time. An order is in force when the member returns.
+/// Throws the exceptions of Asio.
 class tcp_proxy {
 public:
-    /// Which bytes a member is about.
+    /// The direction of the bytes that a member affects.
     enum class way { to_server, to_client, both };
 
     explicit tcp_proxy(std::uint16_t server_port);
@@ -28,50 +28,49 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept;
 
-    /// `redis://127.0.0.1:port`.
+    /// Returns `redis://127.0.0.1:port`.
     [[nodiscard]] std::string uri() const;
 
-    /// Passes on what comes from now on so much later.
+    /// Delays later bytes by this time.
     void delay(std::chrono::milliseconds by, way which = way::both);
 
-    /// Keeps what comes, the end of a connection too, until `resume`.
+    /// Holds all arriving bytes until `resume`, and also the end of a connection.
     void hold(way which = way::both);
 
-    /// The same to the server, beginning with the first request that contains `text`. (A request is
-    /// what comes in one piece. Use a text as short as a command's name.)
+    /// Holds the bytes to the server, beginning with the first request that contains `text`. A request is the
+    /// bytes of one read. Use a short text, such as the name of a command.
     void hold_from_request(std::string text);
 
-    /// Swallows what comes, the end of a connection too: both sides go on believing in it.
-    /// New connections are made, and silent.
+    /// Drops all arriving bytes, and also the end of a connection. Both sides still see an open connection.
+    /// New connections are accepted and stay silent.
     void drop(way which = way::both);
 
-    /// Passes everything on again, and first what was held. Connections that have lost something
-    /// are cut.
+    /// Relays all bytes again, starting with the held bytes. Connections that have lost bytes are reset.
     void resume();
 
     /// Resets all connections.
     void cut();
 
-    /// Resets the connection of the next request that contains `text`, instead of passing it on.
+    /// Resets the connection of the next request that contains `text`, before the request reaches the server.
     void cut_before_request(std::string text);
 
-    /// Passes the next request that contains `text` on, and resets its connection when the server
-    /// answers, instead of passing the answer on. (No other request may be unanswered on it.)
+    /// Relays the next request that contains `text`, and resets its connection when the server replies. The
+    /// reply is lost. No other request may be unanswered on that connection.
     void cut_before_reply(std::string text);
 
-    /// Nobody listens any more. Connections stay as they are.
+    /// Stops listening. Existing connections stay open.
     void refuse();
 
     /// Listens again, on the same port.
     void accept();
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     [[nodiscard]] std::size_t connections() const;
 
-    /// How many bytes of them are held or delayed.
+    /// Returns the number of bytes that are held or delayed.
     [[nodiscard]] std::size_t waiting(way which = way::both) const;
 
-    /// How many connections were reset as `cut_before_request` or `cut_before_reply` has ordered.
+    /// Returns the number of connections that `cut_before_request` or `cut_before_reply` has reset.
     [[nodiscard]] std::size_t cuts() const;
 
 private:

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The bad network does what it is told, and nothing else.
+// Tests that the faulty network applies exactly the ordered faults.
 
 #include "support/tcp_proxy.hpp"
 #include "support/deadline.hpp"
@@ -41,7 +41,7 @@ redis_server& shared_server() {
     return server;
 }
 
-/// One connection, to say a line and hear one.
+/// A connection that sends and receives lines.
 class talk {
 public:
     explicit talk(const asio::any_io_executor& executor) : socket_(executor) {}
@@ -59,7 +59,8 @@ public:
                                    asio::as_tuple(asio::use_awaitable));
     }
 
-    /// "eof" or "reset" when the connection has ended, "silence" if nothing comes in time.
+    /// Returns the next line. Returns "eof" or "reset" if the connection has ended, and "silence" if no line
+    /// comes in time.
     asio::awaitable<std::string> hear(std::chrono::milliseconds timeout = default_timeout) {
         const auto [failure, size] = co_await asio::async_read_until(
             socket_, asio::dynamic_buffer(received_), "\r\n",
@@ -87,7 +88,7 @@ private:
     std::string received_;
 };
 
-/// Runs a test with a connection through a proxy of its own.
+/// Runs a test with a connection through its own proxy.
 template <typename Test>
 void with_proxy(redis_server& server, Test test) {
     tcp_proxy proxy(server.port());
@@ -101,7 +102,7 @@ void with_proxy(redis_server& server, Test test) {
     }());
 }
 
-constexpr auto long_enough = 50ms;  // for what must not come
+constexpr auto long_enough = 50ms;  // A time in which an unwanted event would have happened.
 
 }  // namespace
 
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(forwards_both_ways_and_closes_with_either_side) {
         const std::string end = co_await line.hear();
         BOOST_TEST(end != "silence");
         co_await async_wait_until([&] { return proxy.connections() == 0; });
-        // Nobody there: the connection is made and ends.
+        // No server listens: the connection is made and ends.
         co_await other.connect(proxy.port());
         const std::string nobody = co_await other.ask("PING");
         BOOST_TEST((nobody == "eof" || nobody == "reset"));
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(hold_from_request_starts_with_that_request) {
     });
 }
 
-/// A connection that ends behind a network that holds it, ends when that passes it on.
+/// If the network holds a connection, its end is also held. It arrives with the next `resume`.
 BOOST_AUTO_TEST_CASE(hold_postpones_the_end_of_a_connection) {
     redis_server server;
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(drop_discards_data_and_resume_resets) {
             co_await another.say("PING");
             reply = co_await another.hear(long_enough);
             BOOST_TEST(reply == "silence");
-            proxy.resume();  // what has lost bytes is of no use
+            proxy.resume();  // A connection that has lost bytes is unusable.
             reply = co_await line.hear();
             BOOST_TEST(reply == "reset");
             reply = co_await another.hear();
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(cut_resets_all_connections) {
         const std::string end = co_await line.hear();
         BOOST_TEST(end == "reset");
         BOOST_TEST(proxy.connections() == 0U);
-        co_await async_wait_until([&] {  // the other end too: only who asks is there
+        co_await async_wait_until([&] {  // The server side ends too. Only the query remains.
             return server.command({"CLIENT", "LIST"}).value().find("127.0.0.1:") ==
                    std::string::npos;
         });

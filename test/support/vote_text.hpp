@@ -9,8 +9,9 @@
 
 namespace colock::test {
 
-/// "granted", "granted: announced", "denied: another", "denied: announced", "denied: nobody", "denied: not ours", "failed: overloaded".
-/// For an instance that reports the label of the holder, "denied: @" and that label. Without remaining time.
+/// Returns a vote as text, such as "granted", "granted: announced", "denied: another" or "failed:
+/// overloaded". If an instance reports the label of the holder, the text is "denied: @" and that label. The
+/// remaining time is left out.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:

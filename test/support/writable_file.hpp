@@ -10,8 +10,8 @@
 
 namespace colock::test {
 
-/// For CLI11's check() of an option that names a file for results: what could not be written after
-/// the work is refused before it. Empty if all is well, else what is wrong.
+/// Checks an option that names a file for results, as a check() of CLI11. It rejects an unwritable file
+/// before the work starts. Returns an empty text, or the error.
 inline std::string writable_file(const std::string& path) {
     std::error_code ignored;
     const bool is_new = !std::filesystem::exists(path, ignored);

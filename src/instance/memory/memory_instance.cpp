@@ -14,16 +14,16 @@
 namespace colock::instance::memory {
 namespace {
 
-/// A store that several threads use.
+/// A store that several threads share.
 struct shared_store {
     std::mutex mutex;
     kinds::table keys;
 };
 
-/// The store of that name in this process.
+/// Returns the store with that name in this process.
 std::shared_ptr<shared_store> find_store(const std::string& name) {
     static std::mutex mutex;
-    // Never destroyed: the destructor of a static object may still make a client.
+    // Never destroyed, because the destructor of a static object may still create a client.
     static auto& stores = *new std::map<std::string, std::weak_ptr<shared_store>>;
     const std::lock_guard lock(mutex);
     std::erase_if(stores, [](const auto& item) { return item.second.expired(); });
@@ -81,7 +81,7 @@ public:
     }
 
 private:
-    /// `executed` counts those of one batch: what would be in flight to a server.
+    /// `executed` counts the executed commands of one batch. On a server they would be in flight.
     core::vote execute(const submission& one, core::time_point now, std::size_t& executed) {
         if (!one.receiver->wanted(index_, one.tag)) {
             return core::vote::failed(core::failure::withdrawn);

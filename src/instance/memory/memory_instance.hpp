@@ -11,8 +11,9 @@
 
 namespace colock::instance::memory {
 
-/// An instance inside this process. All that are made with the same name, by whichever client, share
-/// their keys; these last as long as one of them does. Always ready; votes in `send`.
+/// Creates an instance inside this process. All instances with the same name share their keys, even across
+/// clients. The keys exist as long as one of these instances does. It is always ready and votes within
+/// `send`.
 std::unique_ptr<instance> make_memory_instance(std::size_t index, const std::string& name,
                                                std::size_t max_in_flight,
                                                instance_observer& observer);

@@ -11,7 +11,8 @@
 namespace colock::instance::redis {
 namespace {
 
-/// A std::ifstream would be open in a program, too, that another thread starts meanwhile.
+/// `fopen` opens with O_CLOEXEC. A `std::ifstream` would be inherited by a program that another thread
+/// starts.
 std::string read_password_file(const std::string& name) {
     const std::string which = "password_file " + name;
     errno = 0;
@@ -59,7 +60,7 @@ std::string read_password(const address& of) {
 }
 
 std::string without_password(std::string_view text, const std::string& password) {
-    // Redis repeats the arguments of a command that it does not know, cut off after 128 bytes.
+    // Redis repeats the arguments of an unknown command, cut off after 128 bytes.
     std::string result(text.substr(0, text.find(", with args beginning with")));
     if (password.empty()) {
         return result;
@@ -69,7 +70,7 @@ std::string without_password(std::string_view text, const std::string& password)
         result.replace(at, password.size(), blank);
         at += blank.size();
     }
-    // More of it may have been on its way.
+    // The text may end within the password. Removes a beginning of the password at the end.
     std::string_view beginning = password;
     while (!result.ends_with(beginning)) {
         beginning.remove_suffix(1);

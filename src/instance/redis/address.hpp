@@ -11,64 +11,67 @@
 
 namespace colock::instance::redis {
 
-/// Where a server is and how to log in.
+/// The location of a server and the credentials.
 struct address {
     std::string host;
     std::string port = "6379";
-    std::string unix_path;  ///< instead of host and port
+    std::string unix_path;  ///< Replaces host and port.
     std::string user;
     std::string password;
-    std::string password_file;  ///< instead of the password: a file whose first line it is
-    std::string password_env;   ///< instead of the password: an environment variable that has it
+    std::string password_file;  ///< Replaces the password: a file whose first line is the password.
+    /// Replaces the password: an environment variable that contains it.
+    std::string password_env;
     int database = 0;
-    unsigned replicas_acked = 0;  ///< a grant counts only if so many replicas acknowledge it
+    unsigned replicas_acked = 0;  ///< A grant counts only if this many replicas acknowledge it.
 
     bool tls = false;
     bool tls_verify = true;
     std::string tls_ca_file;
     std::string tls_cert_file;
     std::string tls_key_file;
-    /// Where the certificates of the usual authorities are, for an address without `tls_ca_file`: see `read_environment`.
+    /// The default CA certificates, for an address without `tls_ca_file`: see `read_environment`.
     std::string tls_default_file;
     std::string tls_default_folder;
-    std::string tls_host;  ///< whose certificate it must be; empty = that of `host`
+    std::string tls_host;  ///< The host name that the certificate must match. Empty = `host`.
 
-    std::string display;  ///< the address for people, without credentials
+    std::string display;  ///< The address for display, without credentials.
 
-    /// The server at another place, with all else the same.
+    /// Returns the address of a server at another location, with the same settings.
     [[nodiscard]] address at(const std::string& other_host, const std::string& other_port) const;
 };
 
-/// A master that Sentinels watch.
+/// A master that Sentinels monitor.
 struct sentinel_address {
     std::vector<address> sentinels;
     std::string master_name;
-    address master;  ///< all but its place
+    address master;  ///< All settings except host and port.
     std::string display;
 };
 
 /// A Redis Cluster.
 struct cluster_address {
-    std::vector<address> seeds;  ///< some of its nodes, all with the same way to log in
+    std::vector<address> seeds;  ///< Some of its nodes, all with the same credentials.
     std::string display;
 };
 
-/// An endpoint for people, and as a key: `host:port`, with an IPv6 address in brackets.
+/// Returns an endpoint as `host:port`, with an IPv6 address in brackets. Used for display and as a key.
 std::string endpoint_text(const std::string& host, const std::string& port);
 
-/// What an address names cannot be used: a file, or an environment variable. The text says which, why, and what to do.
+/// A file or an environment variable that an address names is unusable. The text names it, the reason and the
+/// remedy.
 class address_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// That a file could not be opened or read just now, by `errno`. `which` names its parameter and its path.
+/// Returns the error for a file that could not be opened or read, from `errno`. `which` names the parameter
+/// and the path.
 address_error unreadable(const std::string& which);
 
-/// The password of an address, in the URI or in a file. Throws `address_error`.
+/// Returns the password of an address, from the URI or the file. Throws `address_error`.
 std::string read_password(const address& of);
 
-/// What a server has sent, for people, without our password, which some servers repeat.
+/// Returns a server's text for display, with the password removed. Some servers repeat the password.
 std::string without_password(std::string_view text, const std::string& password);
 
 }  // namespace colock::instance::redis

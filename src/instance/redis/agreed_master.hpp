@@ -11,11 +11,11 @@
 
 namespace colock::instance::redis {
 
-/// Which server is the master, as one Sentinel says.
+/// The master that one Sentinel reports.
 struct named_master {
     std::string host;
     std::string port;
-    /// The Sentinel has said so since then, or for longer. (A Sentinel that was restarted forgets for how long.)
+    /// The Sentinel has reported it at least since this time. A restarted Sentinel loses the start time.
     core::time_point since;
 
     [[nodiscard]] bool same_place(const named_master& other) const noexcept {
@@ -23,14 +23,14 @@ struct named_master {
     }
 };
 
-/// What the Sentinels of an instance last said; nothing of those that cannot be asked.
+/// The last report of each Sentinel of an instance. Empty for a Sentinel that is unreachable.
 using master_opinions = std::span<const std::optional<named_master>>;
 
-/// The master that a majority of all Sentinels names, and since when a majority has. (A Sentinel that is cut off goes
-/// on naming the old one.)
+/// Returns the master that a majority of all Sentinels reports, and since when a majority has. A Sentinel
+/// that is cut off still reports the former master.
 std::optional<named_master> agreed_master(master_opinions opinions);
 
-/// Whether a Sentinel names another master than this one.
+/// Returns whether any Sentinel reports another master.
 bool is_contradicted(const named_master& master, master_opinions opinions);
 
 }  // namespace colock::instance::redis

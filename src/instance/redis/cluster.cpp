@@ -20,20 +20,21 @@ namespace {
 
 using kind_type = redirection::kind_type;
 
-/// How often a command is sent on before it fails: nodes that send it to and fro do not agree.
+/// Maximum redirections of a command before it fails. Nodes that redirect it back and forth do not agree.
 constexpr unsigned most_hops = 16;
 
-/// Between two tries of a command that was put off, or of commands for slots that cannot be used.
+/// Delay before a command that was put off is sent again. The same delay applies to probes of slots that
+/// cannot be used.
 constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(50)};
 
-/// Detours that are sent, or end, in one turn. So many waiters do not keep the event loop from others.
+/// Maximum number of detours that are sent or ended in one turn. More would block the event loop.
 constexpr std::size_t most_detours_in_a_turn = 256;
 
-/// How many nodes there are, at the most, that other nodes have named and the map does not list. A hostile node may name
-/// any number.
+/// Maximum number of nodes that are known only from redirections and not listed in the map. A hostile node
+/// could name any number.
 constexpr std::size_t most_targets = 16;
 
-/// How long a node without slots is kept.
+/// Time after which an unused node without slots is removed.
 constexpr core::milliseconds kept_unused{5000};
 
 constexpr std::string_view slot_was_taken_over =
@@ -45,18 +46,19 @@ constexpr std::string_view server_was_replaced = "a different server is at the a
                                                  "cluster";
 constexpr std::string_view failover_setting = "failover_quarantine";
 
-/// Whether a command needs keys of our own beside its key.
+/// Returns whether a command needs auxiliary keys in addition to its key.
 bool has_auxiliary_key(const kinds::command& command) noexcept {
     return command.kind->has_auxiliary_key(command);
 }
 
 }  // namespace
 
-/// A command that a node has sent on, or put off. It stands between the node and the sender, so that its way and its
-/// tries are known.
+/// A command that a node has redirected or put off. It stands between the node and the sender, and records
+/// the redirections and the tries.
 ///
-/// Some commands work on two keys. While their slot moves one may be here and one there, and both nodes refuse: then
-/// the two keys are dealt with one after the other. A lock with several names is dealt with slot by slot: see `slot_groups`.
+/// Some commands work on two keys. While their slot is migrated, the keys may be on different nodes, and both
+/// nodes refuse the command. The two keys are then handled one after the other. A lock with several names is
+/// handled slot by slot: see `slot_groups`.
 class cluster::detour final : public vote_receiver, public detour_queue::entry {
 public:
     detour(cluster& whose, const submission& of, core::time_point until, std::string reason)
@@ -92,7 +94,7 @@ public:
         is_divided = is_divided && !groups;
     }
 
-    /// Its names are dealt with slot by slot from now on.
+    /// Splits the command by slot. The parts are sent one after the other.
     void divide_names() {
         next = divide_by_slot(original.command, names);
         groups.emplace();
@@ -101,17 +103,19 @@ public:
 
     cluster& owner;
     submission original;
-    kinds::command command;                 // what is done now
-    std::vector<kinds::command> next;       // and then, if it is granted
-    std::optional<group_votes> groups{};    // of a lock with several names
-    std::vector<std::string_view> names{};  // of the commands in `next`
-    bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
+    kinds::command command;                 // The part that is being executed.
+    std::vector<kinds::command> next;       // The parts that follow, each after a grant.
+    std::optional<group_votes> groups{};    // For a lock with several names.
+    std::vector<std::string_view> names{};  // The names in the commands in `next`.
+    // `command` is only the part that one node can execute, if the command can be divided.
+    bool is_divided = false;
     bool partly_done = false;
     unsigned hops = 0;
     unsigned tries = 0;
-    std::string asks{};  // the node that is about to take the slot over, if that is to be asked
-    std::string why;     // it is on a detour: the node's words
-    std::list<detour>::iterator place{};  // among the detours
+    // Endpoint of the node that imports the slot, if the command goes there next.
+    std::string asks{};
+    std::string why;                      // The reply of the node that caused the detour.
+    std::list<detour>::iterator place{};  // Position in `detours_`.
 };
 
 cluster::cluster(std::size_t index, const cluster_address& to, const redis_settings& settings,
@@ -172,7 +176,7 @@ bool cluster::starting() const noexcept {
                            nodes_, [](const auto& one) { return one.second.where->starting(); });
 }
 
-/// All clients know the master of the first slot.
+/// The master of the first slot, because all clients agree on it.
 std::uint64_t cluster::keeper_id() const noexcept {
     return owners_.front() == nullptr ? 0 : owners_.front()->keeper_id();
 }
@@ -271,16 +275,17 @@ void cluster::use(const map_decision& decided) {
     const bool is_first = !std::exchange(has_map_, true);
     retire_those_without_slots({former.begin(), former.end()});
     const bool is_new = !std::ranges::equal(former, owners_);
-    if (is_first || is_new || ready() != was_ready) {  // all waiters of the client hear of it
+    if (is_first || is_new || ready() != was_ready) {  // Notifies all waiters of the client.
         observer_.on_state_change(index_);
     }
     if (!is_first && is_new) {
-        observer_.on_accepting(index_);  // what one node refused may be for another one now
+        // A command that one node refused may go to another node now.
+        observer_.on_accepting(index_);
     }
     look_after_detours(now);
 }
 
-/// The node there, which is made if it is not known yet.
+/// Returns the node at that endpoint. Creates it if it does not exist.
 node& cluster::node_at(const std::string& host, const std::string& port) {
     const std::string endpoint = endpoint_text(host, port);
     const core::time_point now = platform::clock::now();
@@ -293,7 +298,7 @@ node& cluster::node_at(const std::string& host, const std::string& port) {
     const auto made = std::make_shared<node>(index_, to_.seeds.front().at(host, port), settings_,
                                              core::next_random(random_), executor_,
                                              static_cast<node_observer&>(*this));
-    made->was_missed();  // by what a former master was not there to hear
+    made->was_missed();  // Votes may have failed while the former master was down.
     {
         const std::lock_guard lock(nodes_mutex_);
         nodes_.emplace(endpoint, member{made, now});
@@ -302,15 +307,15 @@ node& cluster::node_at(const std::string& host, const std::string& port) {
     return *made;
 }
 
-/// The node to which another one sends a command. Null if there are too many already that the map does not list.
+/// Returns the target of a redirection. Returns null if there are too many nodes that the map does not list.
 node* cluster::target_at(const std::string& host, const std::string& port, const node& named_by) {
     const auto known = nodes_.find(endpoint_text(host, port));
     const bool is_known = known != nodes_.end() && !known->second.has_left;
     return is_known || make_room_for_target(named_by) ? &node_at(host, port) : nullptr;
 }
 
-/// Retires targets that have nothing under way, if there are too many: those without slots first, and of these the one that
-/// was not used for the longest time. Gives whether there is room for another one.
+/// If there are too many targets, retires idle ones. Those without slots go first, in the order of their last
+/// use. Returns whether there is room for another one.
 bool cluster::make_room_for_target(const node& named_by) {
     const auto is_target = [](const auto& entry) { return !entry.second.is_listed; };
     auto count = static_cast<std::size_t>(std::ranges::count_if(nodes_, is_target));
@@ -343,7 +348,7 @@ bool cluster::make_room_for_target(const node& named_by) {
     return count < most_targets;
 }
 
-/// Those that have nothing under way, and have lost all their slots or were not used for a while.
+/// Retires idle nodes that have lost all their slots or have not been used for `kept_unused`.
 void cluster::retire_those_without_slots(const std::set<const node*>& former_owners) {
     const std::set<const node*> owners(owners_.begin(), owners_.end());
     const core::time_point now = platform::clock::now();
@@ -379,7 +384,8 @@ void cluster::retire(const std::string& endpoint) {
     former->stop();
 }
 
-/// A slot whose former owner is not there to hand it over, or is in quarantine itself, takes a quarantine along.
+/// Sets the owner of a slot. If the slot changes hands without a ready former owner to migrate it, it is
+/// quarantined.
 void cluster::set_owner(std::size_t slot, node& owner, bool is_another, core::time_point now) {
     const node* const former = std::exchange(owners_[slot], &owner);
     holes_.reset(slot);
@@ -391,8 +397,8 @@ void cluster::set_owner(std::size_t slot, node& owner, bool is_another, core::ti
     }
 }
 
-/// Whether its locks came along nobody knows: if a replica was promoted, perhaps not the last ones; if the slot was given
-/// to another master by hand, none.
+/// Quarantines a slot, because its locks may not have moved with it. A promoted replica may lack the latest
+/// locks. A master that was assigned the slot by hand has none of them.
 void cluster::bar(std::size_t slot, core::time_point now) {
     const core::duration length = settings_.failover_quarantine;
     if (length == core::duration::zero()) {
@@ -403,7 +409,7 @@ void cluster::bar(std::size_t slot, core::time_point now) {
     barred_until_[slot] = any_barred_until_;
 }
 
-/// The nodes that have the slots now know nothing of the last locks.
+/// Quarantines all slots: their current owners do not have the latest locks.
 void cluster::bar_all(core::time_point now) {
     const core::duration length = settings_.failover_quarantine;
     if (length == core::duration::zero()) {
@@ -420,7 +426,7 @@ core::vote cluster::bar_reason::vote() const {
                                         : std::string(why) + grants_in(until, failover_setting)));
 }
 
-/// Why the node must not get the command now.
+/// Returns why the node must not receive the command now.
 cluster::bar_reason cluster::why_barred(const kinds::command& command, const node* to,
                                         core::time_point now) const {
     if (!core::relies_on_memory(command)) {
@@ -438,7 +444,8 @@ cluster::bar_reason cluster::why_barred(const kinds::command& command, const nod
     return to != nullptr && is_doubted(*to) ? bar_reason{server_was_replaced} : bar_reason{};
 }
 
-/// Its server may belong to another cluster, so it grants nothing until it has reported its map.
+/// Marks the node: its server may belong to another cluster. It grants nothing until it has reported the map
+/// of this cluster.
 void cluster::doubt(member& one) {
     doubted_ += one.doubted_since ? 0 : 1;
     one.doubted_since = sweep_;
@@ -455,7 +462,8 @@ bool cluster::is_doubted(const node& one) const {
            });
 }
 
-/// While nobody serves some slots, or it is not clear which map to use, it asks for a new map again and again.
+/// If some slots have no serving owner, or it is undecided which map to use, the watch requests maps
+/// urgently.
 void cluster::look_after_slots() {
     watch_->set_urgent(
         is_undecided_ || doubted_ != 0 || holes_.any() ||
@@ -526,15 +534,15 @@ void cluster::on_redirected(const node& from, const submission& command, const r
     }
 }
 
-/// Where and when a command is sent next, or not at all. A node that sends it elsewhere, or has one of its keys, serves the
-/// slot.
+/// Decides where and when a command is sent next, or ends it. A node that redirects it, or that has one of
+/// its keys, serves the slot.
 void cluster::follow(detour& of, const node& from, core::time_point now) {
     redirection to = read_redirection(of.why);
     if (to.host.empty()) {
         to.host = from.where().host;
     }
     if (is_doubted(from)) {
-        to.kind = kind_type::down;  // it may speak of another cluster
+        to.kind = kind_type::down;  // Its redirection may refer to another cluster.
     }
     const std::size_t slot = key_slot(of.command.key);
     bool put_off = true;
@@ -569,11 +577,11 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             if (!put_off) {
                 of.take_next();
             } else if (has_auxiliary_key(of.command) && !core::takes_key(of.command)) {
-                of.hops = most_hops;  // a hint, or what there is another way for
+                of.hops = most_hops;  // Only hints and optional steps get here. The command fails.
             }
             break;
         case kind_type::down:
-            if (!holes_[slot]) {  // else it asks for a map again and again anyway
+            if (!holes_[slot]) {  // Otherwise a map is requested urgently anyway.
                 watch_->refresh();
             }
             break;
@@ -607,7 +615,7 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
     } else {
         send_split(*commands, now);
     }
-    static const auto& nothing =  // outlives all static objects
+    static const auto& nothing =  // Outlives all static objects.
         *new std::shared_ptr<const batch>(std::make_shared<const batch>());
     for (const auto& [endpoint, one] : nodes_) {
         if (one.where->wants_to_send()) {
@@ -616,7 +624,8 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
     }
 }
 
-/// The node for all commands of a batch; null if there is no such node, or something to be thought of.
+/// Returns the node for all commands of a batch. Returns null if there is none, or if a command needs a
+/// closer check.
 node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     node* result = nullptr;
     if (now < any_barred_until_ || now < all_barred_until_ || doubted_ != 0) {
@@ -638,7 +647,8 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     return result;
 }
 
-/// The owner of the slot. While it has none, some node that serves, another one with each try: it knows the owner.
+/// Returns the owner of the slot. While the slot has none, returns some serving node, a different one on each
+/// try. That node redirects the command.
 node* cluster::node_for(std::size_t slot, std::size_t tries) const {
     node* const owner = owners_[slot];
     if (!holes_[slot] || (tries == 0 && owner != nullptr && owner->serving())) {
@@ -716,7 +726,7 @@ void cluster::vote_on(const submission& one, core::failure reason, core::time_po
 
 // --- Detours -------------------------------------------------------------------------------------
 
-/// Gives null, and the vote, without the memory for it.
+/// If there is no memory, votes `overloaded` and returns null.
 cluster::detour* cluster::begin_detour(const submission& command, core::time_point now,
                                        std::string why) {
     try {
@@ -732,7 +742,7 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
     }
 }
 
-/// It is sent slot by slot. Ends it if there is no memory for that.
+/// Sends the command slot by slot. Ends it if there is no memory for that.
 void cluster::divide_names(detour& of) {
     try {
         of.divide_names();
@@ -743,7 +753,7 @@ void cluster::divide_names(detour& of) {
     wait_to_be_sent(of);
 }
 
-/// The detour, which is not under way, waits until it can be sent. Ends it if there is no memory for that.
+/// Queues a detour that is not in flight until it can be sent. Ends it if there is no memory for that.
 void cluster::wait_to_be_sent(detour& of) {
     try {
         waiting_.add(of);
@@ -754,17 +764,17 @@ void cluster::wait_to_be_sent(detour& of) {
     look_after_detours(platform::clock::now());
 }
 
-/// No command for the slot is executed: it has no owner, or its owner says so.
+/// Marks the slot as unusable: it has no owner, or its owner refuses all commands.
 void cluster::shut(std::size_t slot) {
     try {
         waiting_.shut(slot, holes_[slot] || owners_[slot] == nullptr
                                 ? detour_queue::reason::hole
                                 : detour_queue::reason::refused);
-    } catch (const std::bad_alloc&) {  // then more is sent
+    } catch (const std::bad_alloc&) {  // Without memory for the mark, more commands are sent.
     }
 }
 
-/// Those whose time has come, in their order.
+/// Sends the detours that are due, in order.
 void cluster::send_detours(core::time_point now) {
     struct part {
         node* to;
@@ -805,7 +815,7 @@ void cluster::send_detours(core::time_point now) {
     look_after_detours(now);
 }
 
-/// Otherwise it has ended, or waits again.
+/// Returns whether the detour can be sent now. If not, it has ended or waits again.
 bool cluster::is_to_be_sent(detour& of, core::time_point now) {
     if (!of.wanted(index_, of.original.tag)) {
         waiting_.skip(of);
@@ -830,13 +840,13 @@ bool cluster::is_to_be_sent(detour& of, core::time_point now) {
     return false;
 }
 
-/// Sees to it that they are sent, or end, in time.
+/// Makes sure that detours are sent or ended in time.
 void cluster::look_after_detours(core::time_point now) {
     const core::time_point next = waiting_.next_time(now);
     if (next <= now) {
         observer_.on_pending(index_);
     }
-    // Many that come or end one by one do not cost a turn each.
+    // Many detours that start or end one by one do not cost a turn each.
     const core::time_point soon = now + between_tries.initial;
     if (const core::time_point time = std::min(next, waiting_.next_end()); time != core::never) {
         wake_at(std::max(time, soon));
@@ -847,18 +857,19 @@ node* cluster::target_of(detour& of) {
     if (const auto found = nodes_.find(of.asks); found != nodes_.end()) {
         return found->second.where.get();
     }
-    of.asks.clear();  // it was retired meanwhile
+    of.asks.clear();  // The node was retired in the meantime.
     return node_for(key_slot(of.command.key), of.tries);
 }
 
-/// Passes the vote on to the sender.
+/// Passes the vote to the sender.
 void cluster::end_detour(detour& of, core::vote vote, core::time_point now) {
     if (of.groups && vote.kind == core::vote_kind::failed) {
         of.groups->end(vote);
         vote = of.groups->result();
     } else if (!of.groups && of.partly_done && vote.kind != core::vote_kind::granted &&
                !core::outcome_unknown(vote.reason)) {
-        vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
+        // One part was granted, so the key exists.
+        vote = core::vote::failed(core::failure::unclear_error, vote.detail);
     }
     const submission original = of.original;
     waiting_.ended(of, false, now);
@@ -867,7 +878,7 @@ void cluster::end_detour(detour& of, core::vote vote, core::time_point now) {
     original.receiver->on_vote(index_, original.tag, vote, now);
 }
 
-/// Sees to the detours again at that time, if nothing else comes before.
+/// Checks the detours again at that time, unless an earlier check is scheduled.
 void cluster::wake_at(core::time_point time) {
     if (time >= wake_at_) {
         return;
@@ -883,7 +894,7 @@ void cluster::wake_at(core::time_point time) {
         });
 }
 
-/// Of all nodes together: which of them an attempt is for is known only when it is sent.
+/// Returns the sum over all nodes. Only when an attempt is sent is it known which node it goes to.
 std::size_t cluster::room() const noexcept {
     std::size_t result = 0;
     bool any_ready = false;
@@ -896,7 +907,7 @@ std::size_t cluster::room() const noexcept {
     return any_ready ? result : unlimited;
 }
 
-// --- For people ----------------------------------------------------------------------------------
+// --- Status --------------------------------------------------------------------------------------
 
 status cluster::snapshot() const {
     status result;
@@ -912,7 +923,7 @@ status cluster::snapshot() const {
         result.window += of_node.window;
         result.delay = std::max(result.delay, of_node.delay);
         any_closed = any_closed || of_node.state == state::closed;
-        // The best state of a node is that of the whole.
+        // The best state of a node is the state of the instance.
         constexpr auto rank = [](state s) {
             return s == state::ready ? 2 : s == state::quarantined;
         };

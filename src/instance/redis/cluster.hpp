@@ -35,11 +35,12 @@ namespace colock::instance::redis {
 
 /// The topology of a Redis Cluster: each command goes to the master of its key's slot.
 ///
-/// A command that is sent on by the node (MOVED, ASK), or put off (TRYAGAIN, CLUSTERDOWN), becomes a detour: it is sent
-/// again, there or later, until its deadline. Commands for one key stay in their order meanwhile. While a slot cannot be
-/// used, all its commands are detours, and few are sent: see `detour_queue`.
+/// A command becomes a *detour* if the node redirects it (MOVED, ASK) or puts it off. TRYAGAIN and
+/// CLUSTERDOWN put it off. A detour is sent again, to the other node or later, until its deadline. Commands
+/// for one key keep their order. While a slot cannot be used, all its commands are detours, and few are sent:
+/// see `detour_queue`.
 ///
-/// `map_selection` has the rules about which map is used. A command for a slot without an owner goes to some node, which
+/// `map_selection` decides which map is used. A command for a slot without an owner goes to some node, which
 /// redirects it.
 class cluster final : public instance, private node_observer, private map_observer {
 public:
@@ -53,7 +54,7 @@ public:
     void start() override;
     void stop() override;
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) override;
-    /// Some slots can be used.
+    /// Returns whether some slots can be used.
     [[nodiscard]] bool ready() const noexcept override;
     [[nodiscard]] bool starting() const noexcept override;
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override;
@@ -64,14 +65,14 @@ private:
     class detour;
     struct member {
         std::shared_ptr<node> where;
-        core::time_point last_used;  // it has slots, or was named by another node
-        bool is_listed = false;      ///< in the map in use, and not only named by another node
-        /// It has lost all its slots. If it gets some again, it may have been promoted meanwhile.
+        core::time_point last_used;  // Last time it had slots, or another node named it.
+        bool is_listed = false;      ///< The map in use lists it.
+        /// It has lost all its slots. If it gets some again, it may have been promoted in the meantime.
         bool has_left = false;
-        std::string run_id{};   ///< of the server that was last there
-        bool was_away = false;  ///< no server could be reached there for some time
-        /// Another server has taken its address, perhaps one of another cluster: that is so until it reports a map of this
-        /// one. The number of the sweep in which this was noticed.
+        std::string run_id{};   ///< Run id of the last server at this endpoint.
+        bool was_away = false;  ///< The server was unreachable for some time.
+        /// The sweep in which another server was noticed at this endpoint. That server may belong to another
+        /// cluster. It is doubted until it reports a map of this cluster.
         std::optional<std::uint64_t> doubted_since{};
     };
 
@@ -111,8 +112,8 @@ private:
     [[nodiscard]] node* node_for(std::size_t slot, std::size_t tries) const;
     void send_split(const batch& commands, core::time_point now);
     struct bar_reason {
-        std::string_view why{};                ///< empty: it is not barred
-        core::time_point until = core::never;  ///< never: until the nodes report otherwise
+        std::string_view why{};                ///< Empty = not barred.
+        core::time_point until = core::never;  ///< `never` = until the nodes report otherwise.
         [[nodiscard]] core::vote vote() const;
     };
     [[nodiscard]] bar_reason why_barred(const kinds::command& command, const node* to,
@@ -141,35 +142,37 @@ private:
     instance_observer& observer_;
     std::shared_ptr<cluster_watch> watch_;
     boost::asio::steady_timer detour_timer_;
-    core::time_point wake_at_ = core::never;                      // what it is set to
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the timer's handler
+    core::time_point wake_at_ = core::never;                      // Expiry of the timer.
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // For the timer's handler.
 
     std::atomic<bool> stopped_{false};
     bool has_map_ = false;
-    bool starting_ = true;  // as long as there is no map
-    bool missed_ = false;   // votes have failed before there was a node for them
+    bool starting_ = true;  // Until the first map is available.
+    bool missed_ = false;   // Votes have failed before there was a node for them.
     map_selection selection_;
-    std::uint64_t sweep_ = 0;    // its number
-    bool is_undecided_ = false;  // whether another map is to be followed
+    std::uint64_t sweep_ = 0;    // Number of the current sweep.
+    bool is_undecided_ = false;  // It is undecided whether another map will be followed.
     std::array<node*, slot_count> owners_{};
-    std::bitset<slot_count>
-        holes_;                // slots without an owner in the map; the last one is in `owners_`
-    std::size_t doubted_ = 0;  // nodes
-    /// Until when each slot is quarantined by itself, since its owner was not there when it changed; and until when any.
+    // Slots without an owner in the map. `owners_` keeps the last owner.
+    std::bitset<slot_count> holes_;
+    std::size_t doubted_ = 0;  // Number of doubted nodes.
+    /// End of each slot's own quarantine. A slot is quarantined if its owner was down when the slot changed
+    /// hands. `any_barred_until_` is the latest end.
     std::vector<core::time_point> barred_until_;
     core::time_point any_barred_until_ = core::time_point::min();
-    std::optional<address> informed_;  // the node that was last told of by another one
+    std::optional<address> informed_;  // The target of the latest MOVED redirection.
     seen_promotions promotions_;
     std::list<detour> detours_;
-    detour_queue waiting_;  // those of them that are not under way
+    detour_queue waiting_;  // The detours that are not in flight.
     std::atomic<std::size_t> detour_count_{0};
 
-    mutable std::mutex nodes_mutex_;       // of what `snapshot` reads
-    std::map<std::string, member> nodes_;  // by endpoint
+    mutable std::mutex nodes_mutex_;       // Protects the members that `snapshot` reads.
+    std::map<std::string, member> nodes_;  // Keyed by endpoint.
     retired_nodes retired_;
-    /// Until when all slots are quarantined, since the cluster is another one, or has an older state.
+    /// End of the quarantine of all slots. They are quarantined if the nodes report another cluster or an
+    /// older state.
     core::time_point all_barred_until_ = core::time_point::min();
-    std::string map_reason_;  // why there is no map, or what was ignored
+    std::string map_reason_;  // Why there is no map, or which reports were ignored.
 };
 
 }  // namespace colock::instance::redis

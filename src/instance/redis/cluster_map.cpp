@@ -30,12 +30,13 @@ std::optional<Number> to_number(std::string_view text) {
     return whole ? std::optional(result) : std::nullopt;
 }
 
-/// A value with those that it contains.
+/// A value and its children.
 struct tree {
     value self;
     std::vector<tree> children;
 
-    /// The value behind that name, where names and values take turns; null if there is none.
+    /// Returns the value of the field with that name, in a list of alternating names and values. Returns null
+    /// if it is missing.
     [[nodiscard]] const tree* field(std::string_view name) const {
         for (std::size_t i = 0; i + 1 < children.size(); i += 2) {
             if (children[i].self.text == name) {
@@ -45,7 +46,7 @@ struct tree {
         return nullptr;
     }
 
-    /// The text of that field; empty if there is none.
+    /// Returns the text of the field. Empty if it is missing.
     [[nodiscard]] std::string text_of(std::string_view name) const {
         const tree* const found = field(name);
         return found == nullptr ? std::string() : std::string(found->self.text);
@@ -61,7 +62,7 @@ tree read_tree(resp::cursor& values) {  // NOLINT(misc-no-recursion)
     return result;
 }
 
-/// How much a claim is worth. The first is the best.
+/// The reported health of a master that claims slots, from the best to the worst.
 enum class health : std::uint8_t { online, not_reported, loading, failed };
 
 health to_health(std::string_view reported) {
@@ -87,7 +88,7 @@ std::string slots_text(std::size_t first, std::size_t last) {
     return "slots " + std::to_string(first) + " to " + std::to_string(last);
 }
 
-/// Ranges of slots, to which one slot after the other is added.
+/// Writes slots one after the other, and merges them into ranges.
 class range_writer {
 public:
     explicit range_writer(std::vector<slot_range>& to) : to_(to) {}
@@ -109,7 +110,7 @@ private:
     const void* last_owner_ = nullptr;
 };
 
-/// The masters that claim slots, and which of them has each slot. The order in which they come has no effect.
+/// The masters that claim slots, and the owner of each slot. The order of the claims has no effect.
 class claims {
 public:
     void add(std::size_t first, std::size_t last, const master& claimed_by) {
@@ -125,7 +126,7 @@ public:
         }
     }
 
-    /// Keeps the reason why something is left out.
+    /// Records why a part of the reply is ignored.
     void ignore(std::string why) { ignored_.insert(std::move(why)); }
 
     [[nodiscard]] cluster_map settle(std::set<std::string> ids) {
@@ -197,7 +198,7 @@ private:
         }
     }
 
-    /// A failed master that has no successor yet keeps its slots.
+    /// A failed master without a successor keeps its slots.
     void explain_failed_masters() {
         for (const one_claim& one : all_) {
             if (one.by.health <= health::not_reported) {
@@ -215,13 +216,14 @@ private:
         }
     }
 
-    std::size_t budget_ = 64 * slot_count;  // of claimed slots: no reply costs more work
+    // Maximum number of claimed slots. It limits the work for one reply.
+    std::size_t budget_ = 64 * slot_count;
     std::vector<one_claim> all_;
     std::vector<state> slots_{slot_count};
     std::set<std::string> ignored_;
 };
 
-/// Whether these are the numbers of slots.
+/// Returns the range if both texts are slot numbers in order.
 std::optional<std::pair<std::size_t, std::size_t>> to_range(std::string_view first,
                                                             std::string_view last) {
     const auto from = to_number<std::size_t>(first);
@@ -236,13 +238,13 @@ std::string nonsense_range(std::string_view first, std::string_view last) {
     return "slots '" + std::string(first) + "' to '" + std::string(last) + "' do not exist";
 }
 
-/// The host of a node as it is announced: null and the empty string mean the one that was asked.
+/// Returns the announced host of a node. Null and the empty string mean the host that was queried.
 std::optional<std::string> to_host(const value& announced, const std::string& asked) {
     if (announced.type == type::null || announced.text.empty()) {
         return asked;
     }
     if (announced.text == "?") {
-        return std::nullopt;  // the node that was asked does not know it
+        return std::nullopt;  // The queried node does not know the host.
     }
     return std::string(announced.text);
 }
@@ -251,7 +253,8 @@ bool is_port(std::string_view text) {
     return to_number<std::uint16_t>(text).value_or(0) != 0;
 }
 
-/// A node of a shard, if it is a master that can be reached. Else `why` says what is missing, unless it is a replica.
+/// Returns a node of a shard if it is a reachable master. Otherwise `why` gives the reason, except for a
+/// replica.
 std::optional<master> read_master(const tree& node, const std::string& asked, bool tls,
                                   std::string& why) {
     const std::string role = node.text_of("role");
@@ -438,7 +441,7 @@ redirection read_redirection(std::string_view error) {
     const std::size_t colon = endpoint.rfind(':');
     if (!slot || *slot >= slot_count || colon == std::string_view::npos ||
         !is_port(endpoint.substr(colon + 1)) || endpoint.starts_with('?')) {
-        return result;  // it makes no sense, or only later
+        return result;  // Malformed, or usable only later.
     }
     result.kind = code == "MOVED" ? redirection::kind_type::moved : redirection::kind_type::ask;
     result.slot = *slot;

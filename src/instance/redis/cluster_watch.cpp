@@ -73,7 +73,7 @@ asio::awaitable<void> cluster_watch::keep_asking() {
     }
 }
 
-/// `refresh` cuts it short, if it may be.
+/// Waits. `refresh` ends the wait early, if that is permitted.
 asio::awaitable<void> cluster_watch::rest(core::duration time, bool may_be_cut_short) {
     const auto end = asio::steady_timer::clock_type::now() + time;
     while (!over() && !(wanted_ && may_be_cut_short) &&
@@ -124,8 +124,8 @@ asio::awaitable<std::optional<cluster_map>> cluster_watch::ask(address whom) {
     co_return result;
 }
 
-/// CLUSTER SHARDS tells which masters have failed. But it may lack the slots of a shard, after a failover, that CLUSTER SLOTS
-/// has. Servers before 7.0 have only the latter.
+/// CLUSTER SHARDS reports which masters have failed. After a failover it may lack the slots of a shard that
+/// CLUSTER SLOTS has. Servers before 7.0 support only CLUSTER SLOTS.
 asio::awaitable<std::optional<cluster_map>> cluster_watch::ask_for_slots(
     std::shared_ptr<dialog> node, address whom) {
     const std::vector<std::string_view> shards{"CLUSTER", "SHARDS"};

@@ -24,20 +24,20 @@
 
 namespace colock::instance::redis {
 
-/// A node that can be asked for a map.
+/// A node that can report a map.
 struct map_source {
     address where;
-    bool is_required = false;  ///< it must be asked, even if another node's map is enough
+    bool is_required = false;  ///< It must be queried, even if another node's map is enough.
 };
 
-/// Gets the maps of a cluster.
+/// Receives the maps of a cluster.
 class map_observer {
 public:
-    /// The nodes are asked from now on. Gives those that can be asked, the best first. They may be named twice.
+    /// Starts a sweep. Returns the nodes to query, the best first. A node may be listed twice.
     virtual std::vector<map_source> begin_sweep() = 0;
-    /// Gives whether this map is enough.
+    /// Handles a map. Returns whether it is enough.
     virtual bool on_map(const address& from, cluster_map map) = 0;
-    /// The node could not be asked. The reason is for people.
+    /// The node could not be queried. The reason is for display.
     virtual void on_no_map(const address& from, const std::string& reason) = 0;
     virtual void end_sweep() = 0;
 
@@ -45,30 +45,30 @@ protected:
     ~map_observer() = default;
 };
 
-/// Asks the nodes of a cluster for its map, one after the other, until the observer has enough. It does so at first, every
-/// ten seconds, and whenever it is told to. However many calls want a new map, there is one sweep at a time, and one more
-/// after that.
+/// Queries the nodes of a cluster for its map, one after the other, until the observer has enough. A sweep
+/// runs at the start, every ten seconds, and after `refresh`. Only one sweep runs at a time. Any number of
+/// calls during a sweep cause one more sweep after it.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class cluster_watch final : public std::enable_shared_from_this<cluster_watch> {
 public:
-    /// How often it asks; and how often at the most.
+    /// The usual and the shortest interval between two sweeps.
     static constexpr core::milliseconds usual_interval{10'000};
     static constexpr core::milliseconds shortest_interval{20};
 
-    /// `seed` feeds the jitter of asking again.
+    /// `seed` feeds the jitter of the retries.
     cluster_watch(const connection_settings& settings, const core::backoff& retry,
                   std::uint64_t seed, const boost::asio::any_io_executor& executor,
                   map_observer& observer);
 
     void start();
-    /// For good. Idempotent.
+    /// Stops permanently. Idempotent.
     void stop();
-    /// As `stop`, and the observer hears of nothing any more.
+    /// Stops, and drops the observer without further calls.
     void forget() noexcept;
-    /// There may be a new map.
+    /// Requests a sweep, because there may be a new map.
     void refresh();
-    /// From now on, asks again soon, since there are slots that nobody serves; or no longer.
+    /// If `urgent`, sweeps follow at short intervals. Set while some slots have no serving owner.
     void set_urgent(bool urgent) noexcept { urgent_ = urgent; }
 
 private:
@@ -89,10 +89,10 @@ private:
     boost::asio::steady_timer timer_;
     std::shared_ptr<dialog> dialog_;
     std::string last_reason_;
-    std::size_t tries_ = 0;  // since the last time that all was well
+    std::size_t tries_ = 0;  // Since the last sweep without urgency.
     bool stopped_ = false;
     bool urgent_ = true;
-    bool wanted_ = false;  // a new map
+    bool wanted_ = false;  // A new map is requested.
 };
 
 }  // namespace colock::instance::redis

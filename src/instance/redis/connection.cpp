@@ -24,12 +24,13 @@ using resp::value;
 
 namespace {
 
-/// "Done", and no more to tell.
+/// A grant without further data.
 const core::vote plain_grant = core::vote::granted();
 
 constexpr std::string_view ping_text = "*1\r\n$4\r\nPING\r\n";
 
-/// The beginning of what a server has sent, for people; without the password, if it has sent that back.
+/// Returns the beginning of the received bytes, for display. Removes the password if the server has repeated
+/// it.
 std::string excerpt(const probe& login, std::string_view bytes) {
     constexpr std::size_t most = 32;
     const std::string text = without_password(bytes.substr(0, most), login.password());
@@ -40,7 +41,7 @@ std::string excerpt(const probe& login, std::string_view bytes) {
     return result + (bytes.size() > most ? "...\"" : "\"");
 }
 
-/// The reason for the end after bytes that are not RESP3.
+/// Returns the end reason after bytes that are not RESP3.
 std::string what_is_not_resp(const probe& login, std::string_view bytes) {
     constexpr char tls_alert = 21;
     return bytes.front() == tls_alert
@@ -52,7 +53,7 @@ std::string in_ms(std::chrono::milliseconds time) {
     return std::to_string(time.count()) + " ms";
 }
 
-/// The socket's part.
+/// The part that depends on the type of the socket.
 template <typename Executor>
 class connection_on final : public connection {
 public:
@@ -79,7 +80,7 @@ private:
         }
     }
 
-    /// What the socket does not take at once is kept, and written as soon as it does.
+    /// Keeps the bytes that the socket does not accept immediately, and writes them as soon as it does.
     void write(std::string_view text) override {
         if (!writing_) {
             text.remove_prefix(stream_.write_now(text));
@@ -102,8 +103,8 @@ private:
                             });
     }
 
-    /// After an error nothing more is written. The reader ends the connection: the server may have sent the
-    /// reason before it hung up.
+    /// Stops writing after an error. The reader ends the connection, because the server may have sent the
+    /// reason before it closed.
     void on_written(const error_code& failure) {
         if (!failure) {
             writing_ = false;
@@ -126,7 +127,7 @@ private:
     stream<Executor> stream_;
     bool writing_ = false;
     std::string being_written_;
-    std::string waiting_;  // until that is written
+    std::string waiting_;  // Written after `being_written_`.
 };
 
 }  // namespace
@@ -149,7 +150,7 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
       signal_(executor, asio::steady_timer::time_point::max()),
       watch_timer_(executor) {}
 
-// --- From the beginning to the end ------------------------------------------------------------------
+// --- Lifetime ---------------------------------------------------------------------------------------
 
 asio::awaitable<std::string> connection::serve(std::string numeric_host,
                                                std::shared_ptr<connection_owner> owner) {
@@ -168,7 +169,7 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
     co_return end_reason_;
 }
 
-/// Until the probe can be sent.
+/// Connects, so that the probe can be sent.
 asio::awaitable<error_code> connection::open(std::string numeric_host) {
     error_code failure;
     endpoint_type endpoint = endpoint_of(to_, numeric_host, failure);
@@ -188,8 +189,8 @@ asio::awaitable<error_code> connection::open(std::string numeric_host) {
     co_return failure;
 }
 
-/// Until the first command can be sent, or the end. What is in files is read once the server has accepted the connection: an
-/// attempt that fails before must cost little.
+/// Runs until the first command can be sent, or the connection has ended. Files are read only after the
+/// server has accepted the connection, so that a failed attempt is cheap.
 asio::awaitable<void> connection::set_up(std::string numeric_host) {
     try {
         if (const error_code failure = co_await open(std::move(numeric_host))) {
@@ -223,7 +224,8 @@ asio::awaitable<void> connection::set_up(std::string numeric_host) {
     }
 }
 
-/// For good, and for the first reason. Tells nobody yet: it may be called from anywhere.
+/// Ends the connection permanently. The first reason counts. Makes no call to the owner, so it can be called
+/// from anywhere.
 void connection::end(std::string reason) noexcept {
     if (!ended()) {
         end_reason_ = std::move(reason);
@@ -250,7 +252,7 @@ void connection::fail_unanswered() {
     }
 }
 
-/// Why the server has hung up. It may have said so.
+/// Returns why the server has closed the connection. The server may have sent the reason.
 std::string connection::reason_for(const error_code& failure) {
     if (stage_ == stage::probing) {
         if (std::optional<std::string> last_words = probe_->objection()) {
@@ -275,7 +277,7 @@ void connection::execute(sent_batch commands, std::string_view text, core::time_
     try {
         write(text);
         last_sent_ = now;
-    } catch (const std::bad_alloc&) {  // nobody knows how far it has come
+    } catch (const std::bad_alloc&) {  // It is unknown how much was written.
         forget(std::prev(expected_.end()));
         end("out of memory");
         throw;
@@ -349,8 +351,8 @@ void connection::read_replies() {
     }
 }
 
-/// What the server tells unasked: of keys that have changed (`invalidate`, and their names, or null for all keys).
-/// Ignores other pushes. (https://redis.io/docs/latest/develop/reference/client-side-caching/)
+/// Handles a push. `invalidate` contains the names of changed keys, or null for all keys. Ignores other
+/// pushes. See https://redis.io/docs/latest/develop/reference/client-side-caching/
 void connection::on_push(std::string_view push) {
     resp::cursor values(push);
     if (values.next().children != 2 || values.next().text != "invalidate") {
@@ -400,8 +402,8 @@ void connection::on_reply(const value& root, std::string_view reply) {
 }
 
 void connection::on_reply_to_batch(expectation& batch, const value& root) {
-    if (batch.sent.next() ==
-        nullptr) {  // all commands are answered: only their replicas are missing
+    // If all commands are answered, only the number of replicas is missing.
+    if (batch.sent.next() == nullptr) {
         batch.sent.waits_for_replicas = false;
         owner_->on_replicated(root, read_at_);
         return;
@@ -423,12 +425,12 @@ void connection::on_reply_to_command(sent_batch& sent, const value& root) {
         on_reply_to_many(sent, count, root);
         return;
     }
-    // Before anything else: ASKING is answered as a SET that grants.
+    // Comes first, because the reply to ASKING looks like a SET that grants.
     if (has_prelude(command, facts_.capabilities, sent.form) && !sent.prelude_answered) {
         sent.prelude_answered = true;
         return;
     }
-    if (is_plain_grant(command, root)) {  // which nearly every reply is
+    if (is_plain_grant(command, root)) {  // The usual reply.
         sent.advance();
         owner_->on_vote(*answered, plain_grant, read_at_);
         return;
@@ -450,8 +452,8 @@ void connection::on_reply_to_command(sent_batch& sent, const value& root) {
     }
 }
 
-/// Whether it is an error of a server that does not, or no longer, execute commands on this key. One that says so
-/// without being a node of a cluster is not the server that the URI promises.
+/// Returns whether the server does not, or no longer, execute commands on this key. If it reports this but is
+/// not a cluster node, it is not the server that the URI describes. The connection then ends.
 bool connection::on_misplaced(sent_batch& sent, const value& root) {
     const submission& answered = *sent.next();
     const bool redirected = is_redirection(root);
@@ -487,7 +489,8 @@ void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const val
     }
 }
 
-/// A reply that is no answer to its command is that to another one, perhaps.
+/// Passes the vote on. After a reply that does not fit its command, replies may no longer match commands, so
+/// the connection ends.
 void connection::vote_on(const submission& answered, const core::vote& vote) {
     owner_->on_vote(answered, vote, read_at_);
     if (vote.reason == core::failure::unexpected_reply) {
@@ -495,10 +498,10 @@ void connection::vote_on(const submission& answered, const core::vote& vote) {
     }
 }
 
-// --- Watching ---------------------------------------------------------------------------------------
+// --- Watchdog ---------------------------------------------------------------------------------------
 
-/// Looks every now and then whether the server is late with an answer, whatever else is heard of it; and sends a PING
-/// if there is nothing that it could be late with.
+/// Checks regularly whether the server is late with a reply, even if it sends other data. Sends a PING if no
+/// reply is pending.
 void connection::watch() {
     const core::time_point now = platform::clock::now();
     watch_due_ = std::clamp(due(), now, now + settings_.silence_timeout / 4);
@@ -538,7 +541,7 @@ void connection::ping(core::time_point now) {
     }
 }
 
-/// When the next answer must be there.
+/// Returns when the next reply is due.
 core::time_point connection::due() const noexcept {
     if (stage_ != stage::ready) {
         return set_up_until_;
@@ -546,7 +549,7 @@ core::time_point connection::due() const noexcept {
     if (expected_.empty()) {
         return core::never;
     }
-    // What was answered while the event loop was blocked is still to be read: that time does not count.
+    // Replies may still be unread because the event loop was blocked. This time does not count.
     const expectation& next = expected_.front();
     const bool is_ping = next.kind == expectation::kind_type::ping;
     return std::max(next.sent_at, blocked_until_) +
@@ -577,7 +580,7 @@ bool connection::recently_blocked(core::time_point now) const {
            now - blocked_until_ <= 2 * settings_.silence_timeout;
 }
 
-/// For the reason of a timeout: our own fault, or not.
+/// Returns the note on a blocked event loop for the reason of a timeout.
 std::string connection::blocked_note() const {
     using std::chrono::milliseconds;
     if (!recently_blocked(platform::clock::now())) {

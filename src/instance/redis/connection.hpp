@@ -38,58 +38,58 @@ struct connection_settings {
     std::chrono::milliseconds silence_timeout{};
     std::size_t max_reply_size = std::size_t{16} << 20U;
     redis::deployment deployment = deployment::standalone;
-    std::string key_prefix{};  ///< of all locks
-    /// Shared by all of a client.
+    std::string key_prefix{};  ///< Common prefix of all lock keys.
+    /// Shared within a client.
     std::shared_ptr<redis::lookups> lookups = std::make_shared<redis::lookups>();
     std::shared_ptr<redis::first_addresses> first_addresses =
         std::make_shared<redis::first_addresses>();
     std::shared_ptr<redis::tls_contexts> tls_contexts = std::make_shared<redis::tls_contexts>();
 };
 
-/// The owner of a connection, which hears what becomes of it.
+/// The owner of a connection. Receives its events.
 class connection_owner {
 public:
-    /// It is connected, and has begun to answer the probe.
+    /// The server has accepted the connection and started to answer the probe.
     virtual void on_probing() = 0;
-    /// The probe was passed: `execute` may be called. Gives the reason against this server, which ends the
-    /// connection, or an empty string.
+    /// The probe has succeeded, and `execute` may be called. Returns the reason to reject this server, which
+    /// ends the connection, or an empty string.
     virtual std::string on_ready(const server_facts& facts) = 0;
-    /// The vote on a command of a batch, with the reply's error text or the connection's end. `now` is as that of
-    /// `vote_receiver`.
+    /// Receives the vote on a command of a batch. Its detail is the error text, or the reason why the
+    /// connection ended. `now` is defined as in `vote_receiver`.
     virtual void on_vote(const submission& command, const core::vote& vote,
                          core::time_point now) = 0;
-    /// Something has happened to a key; to any of them.
+    /// A key may have changed, or any key.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
-    /// The server has answered the shortest form of a command with an error, so that a script has to do it, for
-    /// each by itself; `for_good` if it will do so again.
+    /// The server has refused the native form of a command with an error. Each such command needs a script.
+    /// `for_good` if the server will always refuse.
     virtual void on_refused(const submission& command, bool for_good) = 0;
-    /// The server has forgotten the script of a command that was sent by digest, by itself or as one of many.
+    /// The server does not have the script of a command that was sent by digest, alone or as one of many.
     virtual void on_unknown_script(const submission& command, bool of_many) = 0;
-    /// A node of a cluster has not executed a command, and says with this error where, or when, to send it.
+    /// A cluster node has not executed a command. The error says where or when to send it.
     virtual void on_redirected(const submission& command, const resp::value& error) = 0;
-    /// The answer to `sent_batch::waits_for_replicas`. It says how many replicas have acknowledged all that was answered
-    /// before, or it is the server's error.
+    /// Receives the reply to `sent_batch::waits_for_replicas`. It is the number of replicas that have
+    /// acknowledged all earlier commands, or an error.
     virtual void on_replicated(const resp::value& reply, core::time_point now) = 0;
-    /// After each read: when the latest batch was sent whose first command it has answered, and the latest of which it has
-    /// answered all.
+    /// Called after each read. `first` is the send time of the latest batch with an answered first command.
+    /// `all` is that of the latest batch with all commands answered.
     virtual void on_answered(std::optional<core::time_point> first,
                              std::optional<core::time_point> all) = 0;
-    /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
-    /// before the votes on what was in flight.
+    /// The connection has ended. Later calls of `execute` are never answered. Called before the votes on the
+    /// commands in flight.
     virtual void on_ended(const std::string& reason) = 0;
 
 protected:
     ~connection_owner() = default;
 };
 
-/// One connection's life, from connecting to the end. Never reconnects: a new connection is a new
-/// object, so that nothing submitted to the old one can be replayed on it.
+/// One connection, from connecting to its end. It never reconnects. A new connection is a new object, so no
+/// command of the old one can be sent again on it.
 ///
-/// It writes what it is given, matches replies to commands by their order, hands on pushes, and ends once. In the
-/// steady state it needs no memory, no timer and no handler of its own for a command or batch. The socket below it
-/// is made for the executor's own type where that is the usual one. (An executor of any type costs a little at each
-/// of its many steps: a third of the CPU in user mode for a lock that is taken all by itself.)
+/// It writes batches, matches replies to commands by their order, passes pushes on, and ends once. In the
+/// steady state a command or batch needs no allocation, no timer and no handler. The socket is instantiated
+/// for the concrete executor type if that is `io_context`'s. The type-erased executor took a third of the
+/// user CPU time of a single lock.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class connection : public std::enable_shared_from_this<connection> {
@@ -100,24 +100,24 @@ public:
     connection& operator=(const connection&) = delete;
     virtual ~connection() = default;
 
-    /// Connects to `numeric_host` (ignored for a UNIX socket), probes, and then serves until the
-    /// connection breaks or `close` is called. Gives the reason.
+    /// Connects to `numeric_host` and probes the server. Ignores the host for a UNIX socket. Serves until the
+    /// connection breaks or `close` is called. Returns the reason.
     boost::asio::awaitable<std::string> serve(std::string numeric_host,
                                               std::shared_ptr<connection_owner> owner);
 
-    /// Sends a batch, as `text`. Each of its commands gets its vote, in a later handler. Throws `std::bad_alloc`:
-    /// then none of them does, though they may have been sent.
+    /// Sends a batch, as `text`. Each of its commands gets its vote in a later handler. Throws
+    /// `std::bad_alloc`. None of them gets a vote then, although they may have been sent.
     void execute(sent_batch commands, std::string_view text, core::time_point now);
 
-    /// Sends a PING, of whose answer nobody hears.
+    /// Sends a PING. Its reply is not reported.
     void ping(core::time_point now);
 
-    /// Since when the oldest command that is not answered waits for its reply; `core::never` if there is none.
+    /// Returns when the oldest unanswered command was sent. Returns `core::never` if there is none.
     [[nodiscard]] core::time_point waiting_since() const noexcept {
         return expected_.empty() ? core::never : expected_.front().sent_at;
     }
 
-    /// Ends the connection: nothing more is read or written. `serve` then ends, in a later handler.
+    /// Ends the connection. It stops reading and writing. `serve` completes in a later handler.
     void close(std::string reason = "closed") noexcept { end(std::move(reason)); }
 
 protected:
@@ -126,25 +126,25 @@ protected:
     connection(const boost::asio::any_io_executor& executor, const address& to,
                const connection_settings& settings);
 
-    // From the socket:
+    // Calls from the socket.
 
-    /// Where the next bytes belong. Ends the connection, and gives nothing, without the memory for them.
+    /// Returns the buffer for the next bytes. Without memory, ends the connection and returns an empty span.
     std::span<char> room() noexcept;
-    /// So many bytes are there. Gives whether to go on reading.
+    /// Handles the `size` bytes read. Returns whether to continue reading.
     bool on_read(const boost::system::error_code& failure, std::size_t size);
 
     [[nodiscard]] const address& to() const noexcept { return to_; }
     [[nodiscard]] redis::tls_contexts& tls_contexts() noexcept { return *settings_.tls_contexts; }
 
 private:
-    // To the socket:
+    // Calls to the socket.
 
     virtual boost::asio::awaitable<boost::system::error_code> connect(endpoint_type endpoint) = 0;
     [[nodiscard]] virtual bool encrypts() const noexcept = 0;
     /// Throws `address_error`.
     virtual boost::asio::awaitable<boost::system::error_code> shake_hands() = 0;
     virtual void read() = 0;
-    /// Throws `std::bad_alloc`: then some of it may have been written.
+    /// Throws `std::bad_alloc`. Part of the text may have been written then.
     virtual void write(std::string_view text) = 0;
     virtual std::string explain(const boost::system::error_code& failure) = 0;
     virtual void disconnect() noexcept = 0;
@@ -152,7 +152,7 @@ private:
 
     enum class stage : std::uint8_t { connecting, shaking_hands, probing, ready };
 
-    /// What the server is to answer next.
+    /// The next reply that is due.
     struct expectation {
         enum class kind_type : std::uint8_t { probe, ping, batch };
         kind_type kind = kind_type::batch;
@@ -190,24 +190,24 @@ private:
     std::shared_ptr<connection_owner> owner_;
     stage stage_ = stage::connecting;
     core::time_point set_up_until_;
-    std::optional<probe> probe_;  // from `stage::probing` on
+    std::optional<probe> probe_;  // Present from `stage::probing` on.
     server_facts facts_;
     read_buffer input_;
-    core::time_point read_at_;  // the time of the latest read, and so of its votes
+    core::time_point read_at_;  // The time of the latest read and of its votes.
     resp::reader reader_;
-    std::list<expectation> expected_;  // in the order in which they were sent
+    std::list<expectation> expected_;  // In the order of sending.
     std::list<expectation> spares_;
     core::time_point last_sent_;
     platform::unshared_socket socket_;
-    std::optional<core::time_point>
-        first_answered_;  // as `connection_owner::on_answered` is to be told
+    // The next arguments of `connection_owner::on_answered`.
+    std::optional<core::time_point> first_answered_;
     std::optional<core::time_point> all_answered_;
-    std::string end_reason_;            // empty until it ends
-    boost::asio::steady_timer signal_;  // cancelled when the probe is answered, and at the end
+    std::string end_reason_;            // Empty until the connection ends.
+    boost::asio::steady_timer signal_;  // Cancelled when the probe is answered, and at the end.
 
     boost::asio::steady_timer watch_timer_;
-    core::time_point watch_due_;    // when it should fire
-    core::duration blocked_for_{};  // the event loop, at least, when the timer last fired too late
+    core::time_point watch_due_;    // Expiry of `watch_timer_`.
+    core::duration blocked_for_{};  // Minimum duration of the latest blockage of the event loop.
     core::time_point blocked_until_ = core::time_point::min();
 };
 

@@ -39,12 +39,12 @@ bool is_refused_for_good(const value& root) noexcept {
 }
 
 bool is_refused_before_execution(const value& root) noexcept {
-    // Redis and Valkey check these before they call a command (processCommand in server.c), a script's first
-    // write likewise.
+    // Redis and Valkey check these before they execute a command (processCommand in server.c) and before the
+    // first write of a script. The last three are errors of colock's own scripts.
     constexpr std::string_view codes[] = {
         "NOAUTH",      "READONLY", "LOADING", "OOM",   "MISCONF",  "NOREPLICAS",
         "MASTERDOWN",  "BUSY",     "MOVED",   "ASK",   "TRYAGAIN", "CROSSSLOT",
-        "CLUSTERDOWN", "NOSCRIPT", "DENIED",  "FENCE", "READERS",  "RECORD",  // our own scripts'
+        "CLUSTERDOWN", "NOSCRIPT", "DENIED",  "FENCE", "READERS",  "RECORD",  // Own scripts.
     };
     constexpr std::string_view texts[] = {
         "wrong number of arguments",     "syntax error",

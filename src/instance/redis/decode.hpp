@@ -13,12 +13,13 @@
 
 namespace colock::instance::redis {
 
-/// What a server's reply to a command means. `root` is the reply's outermost value; a reply that has
-/// others inside it is no answer to any of our commands. An error proves that a command has made no key only if
+/// Decodes a server's reply into a vote. `root` is the outermost value of the reply. No command has an
+/// aggregate as its reply. An error proves that a command has created no key only if
 /// `is_refused_before_execution`.
 core::vote decode(const kinds::command& command, const resp::value& root);
 
-/// Whether a reply is a grant with nothing else to tell. In place: there are ten replies in the life of a lock on five servers.
+/// Returns whether a reply is a grant without further data. Inline, because a lock on five servers takes ten
+/// replies.
 inline bool is_plain_grant(const kinds::command& command, const resp::value& root) noexcept {
     switch (command.step) {
         case core::step::acquire:
@@ -31,22 +32,22 @@ inline bool is_plain_grant(const kinds::command& command, const resp::value& roo
     }
 }
 
-/// Whether the error reply says that this connection may not, or cannot, use a command at all; or keys of a
-/// cluster together that are in different slots.
+/// Returns whether the server will always refuse this command. It may not be permitted or supported, or its
+/// keys may be in different cluster slots.
 bool is_refused_for_good(const resp::value& root) noexcept;
 
-/// Whether the error reply is one that a server gives instead of executing a command. Any other may come
-/// afterwards: a proxy may have passed the command on, and answers itself (a timeout, say).
+/// Returns whether the server refused the command before it executed it. Other errors may come after the
+/// execution. A proxy, for example, may have forwarded the command and report a timeout.
 bool is_refused_before_execution(const resp::value& root) noexcept;
 
-/// Whether a server says that it is a replica, and so executes nothing.
+/// Returns whether the server reports that it is a replica. It has executed nothing then.
 bool is_from_replica(const resp::value& root) noexcept;
 
-/// Whether a node of a cluster says that the key is elsewhere (MOVED, ASK), or nowhere just now (TRYAGAIN,
-/// CLUSTERDOWN): it has executed nothing. No command inside a script is answered so.
+/// Returns whether a cluster node has redirected the command (MOVED, ASK) or put it off. It has executed
+/// nothing then. TRYAGAIN and CLUSTERDOWN put it off. Commands inside a script never get these errors.
 bool is_redirection(const resp::value& root) noexcept;
 
-/// Whether the reply says that the server does not know the script: to be sent again in full.
+/// Returns whether the server does not have the script. The script must then be sent in full.
 bool is_unknown_script(const resp::value& root) noexcept;
 
 }  // namespace colock::instance::redis

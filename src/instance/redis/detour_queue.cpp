@@ -103,7 +103,7 @@ void detour_queue::ended(entry& one, bool executed, core::time_point now) noexce
     }
 }
 
-/// The next probe of the slot takes its place in the round.
+/// The slot's next probe takes over this place in the round.
 void detour_queue::skip(entry& one) noexcept {
     const auto found = one.is_probe_ ? slots_.find(key_slot(one.key)) : slots_.end();
     if (found != slots_.end()) {
@@ -113,7 +113,7 @@ void detour_queue::skip(entry& one) noexcept {
     end_probe(one);
 }
 
-/// The slot has the next one, if it is still shut.
+/// A shut slot becomes eligible for its next probe.
 void detour_queue::end_probe(entry& one) noexcept {
     if (!std::exchange(one.is_probe_, false)) {
         return;
@@ -213,7 +213,7 @@ core::time_point detour_queue::next_time(core::time_point now) const noexcept {
 
 // --- Open slots -----------------------------------------------------------------------------------
 
-/// The first of the line is to be sent at its time.
+/// Schedules the first entry of the line for its time.
 void detour_queue::schedule(line& one) noexcept {
     unschedule(one);
     one.due = one.waiting.front().not_before;
@@ -271,7 +271,7 @@ detour_queue::slot_state* detour_queue::next_to_be_probed(rounds& of,
     return &result;
 }
 
-/// Each slot has one probe in a round at the most.
+/// Each slot has at most one probe per round.
 core::time_point detour_queue::next_probe(const rounds& of, core::time_point now) noexcept {
     if (of.slots.empty()) {
         return core::never;

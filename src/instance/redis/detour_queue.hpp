@@ -24,44 +24,46 @@
 
 namespace colock::instance::redis {
 
-/// Commands of a cluster that wait to be sent again: when, in which order, and how many at once.
+/// Commands of a cluster that wait to be sent again. Decides when, in which order, and how many are sent.
 ///
-/// Commands for one key stay in their order. A slot can be *shut*: nobody executes its commands. Of a shut slot only one
-/// command is sent, a *probe*, and the others wait for what becomes of it. Probes go out in rounds of a few, with growing
-/// pauses between the rounds. As long as probes are executed, each of them lets two more out. So what is sent to a cluster
-/// does not grow with the number of commands that wait.
+/// Commands for one key keep their order. A slot can be *shut*: no node executes its commands. A shut slot
+/// sends only one command, a *probe*, and its other commands wait for the result. Probes are sent in small
+/// rounds, with growing pauses between the rounds. Each executed probe permits two more. The load on the
+/// cluster therefore does not grow with the number of waiting commands.
 ///
-/// All of its functions take constant or logarithmic time, except `shut` and `open`: they take time for each waiting key of
-/// the slot, if the slot was not shut, or open, before.
+/// All functions take constant or logarithmic time, except `shut` and `open`. If they change the slot's
+/// state, they take time for each waiting key of the slot.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class detour_queue {
     struct line;
 
 public:
-    /// Probes in a round.
+    /// Maximum number of regular probes in a round.
     static constexpr std::size_t round_size = 16;
 
-    /// Why a slot is shut. Either have rounds of their own, so that many holes do not hold up the slots that are only
-    /// unavailable for a moment.
+    /// Why a slot is shut. Each reason has its own rounds. Many slots without an owner therefore do not delay
+    /// slots that are only briefly unavailable.
     enum class reason : std::uint8_t {
-        hole,     ///< it has no owner
-        refused,  ///< its owner does not execute commands for it
+        hole,     ///< It has no owner.
+        refused,  ///< Its owner refuses its commands.
     };
 
-    /// A command that may wait here.
+    /// A command that can wait here.
     class entry : public boost::intrusive::list_base_hook<>,
                   public boost::intrusive::set_base_hook<> {
     public:
         [[nodiscard]] bool waits() const noexcept { return in_ != nullptr; }
 
-        std::string_view key{};  ///< not to be changed while it waits
-        core::time_point not_before = core::time_point::min();  ///< likewise; of the entry
-        core::time_point give_up_at = core::never;              ///< likewise
+        std::string_view key{};  ///< Must not change while the entry waits.
+        /// Earliest time to send this entry. Must not change while it waits.
+        core::time_point not_before = core::time_point::min();
+        /// Must not change while the entry waits.
+        core::time_point give_up_at = core::never;
 
     private:
         friend detour_queue;
-        std::uint64_t number_ = 0;  // in the order of the first adding
+        std::uint64_t number_ = 0;  // In the order of the first `add`.
         line* in_ = nullptr;
         bool is_probe_ = false;
     };
@@ -73,38 +75,39 @@ public:
     detour_queue& operator=(const detour_queue&) = delete;
     ~detour_queue();
 
-    /// Whether nothing waits.
+    /// Returns whether no entry waits.
     [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
 
-    /// Whether a command that comes now has to wait behind others, or for the slot.
+    /// Returns whether a new command has to wait behind others or for the slot.
     [[nodiscard]] bool holds_up(std::size_t slot, std::string_view key) const;
 
-    /// The entry waits from now on. If it waited before, it keeps its place in the order of its key. Throws
+    /// Adds an entry. If it waited before, it keeps its place in the order of its key. Throws
     /// `std::bad_alloc`, without effect.
     void add(entry& one);
 
-    /// It does not wait any more.
+    /// Removes a waiting entry.
     void remove(entry& one) noexcept;
 
-    /// It was sent, and is answered. `executed` if its slot is served.
+    /// Reports that an entry that was sent is answered. `executed` if its slot is served.
     void ended(entry& one, bool executed, core::time_point now) noexcept;
-    /// It will not be sent.
+    /// Reports that an entry from `next` will not be sent.
     void skip(entry& one) noexcept;
 
     /// Throws `std::bad_alloc`, without effect.
     void shut(std::size_t slot, reason why);
     void open(std::size_t slot) noexcept;
 
-    /// Something has changed: the next round of probes begins.
+    /// Starts the next round of probes, because the cluster's state has changed.
     void hurry(core::time_point now) noexcept;
 
-    /// An entry whose time is over, or that is to be sent now. It does not wait any more. Null if there is none.
+    /// Removes and returns an entry: one with an expired time (`next_over`), or a due one. Returns null if
+    /// there is none.
     entry* next_over(core::time_point now) noexcept;
     entry* next(core::time_point now) noexcept;
-    /// Any of them; null if there is none.
+    /// Returns any waiting entry, or null.
     entry* any() noexcept;
 
-    /// When `next` gives something, and when `next_over` does.
+    /// Returns when `next` and `next_over` have an entry.
     [[nodiscard]] core::time_point next_time(core::time_point now) const noexcept;
     [[nodiscard]] core::time_point next_end() const noexcept {
         return ends_.empty() ? core::never : ends_.begin()->give_up_at;
@@ -117,7 +120,7 @@ private:
     using line_of_slot = boost::intrusive::list_base_hook<boost::intrusive::tag<line_tag>>;
     using line_when_due = boost::intrusive::set_base_hook<boost::intrusive::tag<line_tag>>;
 
-    /// What waits for a key, in its order.
+    /// The entries that wait for one key, in order.
     struct line : line_of_slot, line_when_due {
         std::string_view key{};
         slot_state* slot = nullptr;
@@ -133,14 +136,14 @@ private:
         bool is_shut = false;
         reason why = reason::refused;
         bool is_probing = false;
-        std::uint64_t round = 0;  // of its last probe
+        std::uint64_t round = 0;  // Round of its last probe.
     };
 
-    /// The shut slots with commands, but without a probe under way.
+    /// The shut slots that have commands, but no probe in flight.
     struct rounds {
         boost::intrusive::list<slot_state, boost::intrusive::constant_time_size<false>> slots{};
         std::uint64_t number = 1;
-        std::size_t left = 0;  // how many probes may be sent in this round
+        std::size_t left = 0;  // Remaining probes of this round.
         core::time_point next = core::time_point::min();
         unsigned in_vain = 0;
     };
@@ -178,16 +181,19 @@ private:
     core::backoff between_rounds_;
     std::uint64_t random_;
     std::uint64_t last_number_ = 0;
-    std::bitset<slot_count> is_known_;  // which slots have a state
+    std::bitset<slot_count> is_known_;  // Slots that have a state.
     std::unordered_map<std::size_t, slot_state> slots_;
-    std::unordered_map<std::string, line, text_hash, std::equal_to<>> lines_;  // by key
+    // Keyed by the lock key.
+    std::unordered_map<std::string, line, text_hash, std::equal_to<>> lines_;
+    // Lines of open slots.
     boost::intrusive::multiset<line, boost::intrusive::base_hook<line_when_due>,
                                boost::intrusive::compare<earlier_due>,
                                boost::intrusive::constant_time_size<false>>
-        due_;  // the lines of open slots
+        due_;
+    // All waiting entries.
     boost::intrusive::multiset<entry, boost::intrusive::compare<earlier_end>,
                                boost::intrusive::constant_time_size<false>>
-        ends_;  // all that waits
+        ends_;
     std::array<rounds, 2> rounds_;
 };
 

@@ -49,7 +49,8 @@ asio::awaitable<std::string> dialog::open() {
         reason = co_await open_at(hosts[i]);
         const bool has_answered = reason.empty();
         if (hosts.size() > 1 && (has_answered || ended())) {
-            // After one where a server listens, but does not answer, the next dialog begins with the next one.
+            // If a server accepts connections at an address but does not answer, the next dialog starts with
+            // the next address.
             settings_.first_addresses->prefer(endpoint,
                                               hosts[has_answered ? i : (i + 1) % hosts.size()]);
         }
@@ -87,7 +88,7 @@ asio::awaitable<std::string> dialog::open_at(const std::string& numeric_host) {
     co_return end_reason_;
 }
 
-/// Makes the byte stream.
+/// Opens the byte stream.
 asio::awaitable<std::string> dialog::connect(const std::string& numeric_host) {
     try {
         stream_.emplace(executor_, to_);
@@ -126,7 +127,7 @@ asio::awaitable<dialog::answer> dialog::ask(std::vector<std::string_view> questi
     reply_.reset();
     stream_->async_write(writer.text(), [self = shared_from_this()](const error_code& /*failure*/,
                                                                     std::size_t /*size*/) {});
-    // Each message cancels the wait, so its end alone does not tell whether time is over.
+    // Each message cancels the wait, so the end of the wait alone does not mean a timeout.
     signal_.expires_after(settings_.connect_timeout);
     while (!reply_ && !ended()) {
         co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -173,7 +174,7 @@ void dialog::end(std::string reason) noexcept {
     }
 }
 
-/// Ends what is under way on the stream after that time.
+/// Closes the stream after that time, unless cancelled.
 void dialog::limit(core::duration time) {
     limit_.expires_after(time);
     limit_.async_wait([self = shared_from_this()](const error_code& cancelled) {
@@ -213,7 +214,7 @@ void dialog::on_read(const error_code& failure, std::size_t size) {
     }
 }
 
-/// A subscription is confirmed by a push, which is the answer to it.
+/// A push confirms a subscription, and is the reply to it.
 void dialog::on_message(const resp::value& root, std::string_view bytes) {
     bool is_reply = root.type != resp::type::push;
     if (!is_reply) {

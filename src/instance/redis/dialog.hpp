@@ -27,18 +27,18 @@
 
 namespace colock::instance::redis {
 
-/// A conversation that carries no locks: with a Sentinel, or with a node that is asked for the map of its cluster.
-/// One question at a time. It is opened once, and ends once.
+/// A connection without locks, to a Sentinel or to a cluster node that is queried for its map. It handles one
+/// question at a time. It is opened once and ends once.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class dialog : public std::enable_shared_from_this<dialog> {
 public:
-    /// What a server has answered.
+    /// The reply of a server.
     struct answer {
-        std::string reply;    ///< its bytes, which may be an error's
-        std::string failure;  ///< instead, why there is none
+        std::string reply;    ///< Its bytes, which may be an error.
+        std::string failure;  ///< Why there is no reply.
 
-        /// Why there is no reply but an error, or nothing at all; empty if there is one.
+        /// Returns the error text, or why there is no reply. Empty if the reply is not an error.
         [[nodiscard]] std::string problem() const;
     };
 
@@ -47,26 +47,26 @@ public:
     dialog(const dialog&) = delete;
     dialog& operator=(const dialog&) = delete;
 
-    /// Resolves, connects and logs in. Gives the reason if that fails.
+    /// Resolves, connects and logs in. Returns the reason if that fails, or an empty string.
     boost::asio::awaitable<std::string> open();
 
-    /// Asks a question, and waits for the answer, for `connect_timeout` at most.
+    /// Sends a question and waits for the reply, at most for `connect_timeout`.
     boost::asio::awaitable<answer> ask(std::vector<std::string_view> question);
 
-    /// Waits until a message is pushed or `wake` is called, for the longest time at the most. It is cut short only after the
-    /// shortest time, or if the dialog ends.
+    /// Waits for a pushed message or a call of `wake`, at most for `longest`. Always waits for `shortest`,
+    /// unless the dialog ends.
     boost::asio::awaitable<void> rest(core::duration shortest, core::duration longest);
 
-    /// Ends the present `rest`, or else the next one.
+    /// Ends the current `rest`, or otherwise the next one.
     void wake() noexcept;
 
-    /// Whether a message was pushed since the last call.
+    /// Returns whether a message was pushed since the last call.
     bool take_message() noexcept { return std::exchange(has_message_, false); }
 
-    /// Ends it. What is under way fails.
+    /// Closes the dialog. Pending operations fail.
     void close() noexcept { end("closed"); }
 
-    /// Why it has ended; empty if it has not.
+    /// Returns why it has ended. Empty while it is open.
     [[nodiscard]] const std::string& end_reason() const noexcept { return end_reason_; }
 
 private:
@@ -86,8 +86,8 @@ private:
     resolver resolver_;
     std::optional<stream<boost::asio::any_io_executor>> stream_;
     platform::unshared_socket socket_;
-    boost::asio::steady_timer limit_;   // for what cannot be woken
-    boost::asio::steady_timer signal_;  // cancelled when something has happened
+    boost::asio::steady_timer limit_;   // Limits operations that `signal_` cannot wake.
+    boost::asio::steady_timer signal_;  // Cancelled at each event.
     read_buffer input_;
     resp::reader reader_;
     std::string output_;

@@ -13,7 +13,7 @@ namespace colock::instance::redis {
 
 namespace {
 
-/// Several commands as one.
+/// Encodes several commands as one.
 void write_together(std::span<const submission> them, const capabilities& server, script_form form,
                     resp::command_writer& to) {
     std::array<const kinds::command*, kinds::coalescing::most> commands;
@@ -41,7 +41,7 @@ void write(const kinds::command& command, const capabilities& server, script_for
     command.kind->encode(command, server, form, to);
 }
 
-/// All commands of a batch, into `buffer`.
+/// Encodes all commands of a batch into `buffer`.
 std::string_view write_all(const batch& commands, const capabilities& server, script_form form,
                            std::string& buffer) {
     resp::command_writer writer(buffer);
@@ -54,7 +54,7 @@ std::string_view write_all(const batch& commands, const capabilities& server, sc
         } else {
             write_together(rest.first(count), server, form, writer);
         }
-        // Or it would take the reply of the next.
+        // A command without text would take the reply of the next one.
         assert(writer.text().size() != before && "its kind does not know this step");
         rest = rest.subspan(count);
     }
@@ -71,7 +71,7 @@ std::string_view encoder::encode(const batch& commands, const server_facts& fact
 std::string_view encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                         const server_facts& facts, script_form form) {
     if (last_ != commands || last_form_ != form || last_capabilities_ != facts.capabilities) {
-        last_.reset();  // until all of it is written
+        last_.reset();  // Until the whole batch is written.
         last_text_ = write_all(*commands, facts.capabilities, form, last_buffer_);
         last_ = commands;
         last_form_ = form;

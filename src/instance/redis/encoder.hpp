@@ -35,39 +35,40 @@ inline std::size_t sent_as_one(std::span<const submission> commands, const capab
     return count;
 }
 
-/// Whether the server is to tell what happens to the key from then on, by a command in front of this one.
-/// (https://redis.io/docs/latest/commands/client-caching/)
+/// Returns whether a command before this one turns on notifications for the key. See
+/// https://redis.io/docs/latest/commands/client-caching/
 constexpr bool is_watched(core::step step, const capabilities& server, script_form form) noexcept {
     return step == core::step::remaining && server.tells_changes && form != script_form::asking;
 }
 
-/// Whether another command is sent in front of this one, with a reply of its own: to watch the key, to announce the sender, or
-/// ASKING, which serves for a single command and cannot be combined with the others.
+/// Returns whether a command with its own reply is sent before this one. It watches the key, announces the
+/// sender, or is ASKING. ASKING applies to a single command and cannot be combined with the others.
 inline bool has_prelude(const kinds::command& command, const capabilities& server,
                         script_form form) noexcept {
     return form == script_form::asking || is_watched(command.step, server, form) ||
            kinds::is_behind_announcement(command, form);
 }
 
-/// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same
-/// batch: it is written for the first of them, and the others send the same text. (Writing it for
-/// each would be a third of what a lock costs its client.)
+/// Encodes batches as RESP. The instances of a client share an encoder and usually get the same batch. The
+/// batch is encoded for the first instance, and the others send the same text. Separate encoding would take a
+/// third of the client's CPU time for a lock.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class encoder {
 public:
-    /// The commands of a batch, those for other instances too, as text that is valid until the next call of
-    /// `encode`.
+    /// Returns all commands of a batch as text, including those for other instances. The text is valid until
+    /// the next call of `encode`.
     std::string_view encode(const batch& commands, const server_facts& facts, script_form form);
 
-    /// As `encode`, but valid until the next call of `encode_shared`, which does not write the same batch again.
+    /// Encodes like `encode`, but does not encode the same batch twice in a row. The text is valid until the
+    /// next call of `encode_shared`.
     std::string_view encode_shared(const std::shared_ptr<const batch>& commands,
                                    const server_facts& facts,
                                    script_form form = script_form::shortest);
 
 private:
     std::string buffer_;
-    std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
+    std::shared_ptr<const batch> last_;  // Kept alive, so that no other batch can have its address.
     std::string_view last_text_;
     std::string last_buffer_;
     capabilities last_capabilities_;

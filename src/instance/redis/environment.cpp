@@ -28,7 +28,7 @@ void read_environment(address& to) {
         to.password = value;
         to.password_env.clear();
     }
-    if (to.tls && to.tls_ca_file.empty()) {  // as SSL_CTX_set_default_verify_paths
+    if (to.tls && to.tls_ca_file.empty()) {  // The same lookup as SSL_CTX_set_default_verify_paths.
         to.tls_default_file =
             variable_or(::X509_get_default_cert_file_env(), ::X509_get_default_cert_file());
         to.tls_default_folder =

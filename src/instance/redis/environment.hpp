@@ -7,9 +7,9 @@
 
 namespace colock::instance::redis {
 
-/// Fills in what an address leaves to the variables of the environment: the password, and where the certificates of the usual
-/// authorities are. To be called while the client is made, and not later: a program whose threads have started may call
-/// `setenv` at any time. Throws `address_error`.
+/// Fills in the values that come from environment variables: the password and the default CA certificates.
+/// Call it only while the client is created. Later, another thread may call `setenv` at any time. Throws
+/// `address_error`.
 void read_environment(address& to);
 
 }  // namespace colock::instance::redis

@@ -8,7 +8,7 @@
 namespace colock::instance::redis {
 namespace {
 
-/// Of a script's error before Redis 7.0.
+/// Start of a script's error before Redis 7.0.
 constexpr std::string_view raised_by = "ERR Error running script (call to f_";
 constexpr std::string_view place_in_script = "@user_script:";
 
@@ -60,12 +60,12 @@ bool is_forbidden(const error_text& error) noexcept {
 bool is_command_refused(const error_text& error) noexcept {
     constexpr std::string_view unknown[] = {
         "unknown command",
-        "Unknown Redis command called from",  // Redis
-        "Unknown command called from",        // Valkey
+        "Unknown Redis command called from",  // Redis.
+        "Unknown command called from",        // Valkey.
     };
     constexpr std::string_view not_this_command[] = {
-        "permissions to run the",  // of NOPERM, and of "ACL failure in script" since 7.2
-        "can't run this command",  // until 7.0
+        "permissions to run the",  // Of NOPERM, and of "ACL failure in script" since 7.2.
+        "can't run this command",  // Before 7.0.
     };
     if (is_forbidden(error)) {
         return std::ranges::any_of(not_this_command, [&](std::string_view part) {

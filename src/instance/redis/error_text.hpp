@@ -7,23 +7,24 @@
 
 namespace colock::instance::redis {
 
-/// A server's error, as code and message. All functions that look at errors use this type, since servers before 7.0 wrap the
-/// errors of a script.
+/// A server's error as code and message. All functions that evaluate errors use this type, because servers
+/// before 7.0 wrap the errors of scripts.
 struct error_text {
-    std::string_view code;  ///< for example `READONLY`, or `ERR` if the server gives none
+    std::string_view code;  ///< For example `READONLY`. `ERR` if the server gives none.
     std::string_view message;
 };
 
-/// Reads an error reply without its first `-`. An error that a script has raised or returned gives the code that the command
-/// inside the script got. Redis 6 sends `ERR Error running script (call to f_<digest>): @user_script:10: @user_script: 10:
-/// -READONLY You can't ...`, or without the first part if the script returns what `redis.pcall` gave it. Servers since 7.0 put
-/// the code in front by themselves.
+/// Reads an error reply without its first `-`. For an error that a script has raised or returned, the code is
+/// that of the command inside the script. Redis 6 sends
+/// `ERR Error running script (call to f_<digest>): @user_script:10: @user_script: 10: -READONLY You ...`.
+/// It omits the first part if the script returns the result of `redis.pcall`. Servers since 7.0 put the code
+/// first.
 error_text read_error(std::string_view text) noexcept;
 
-/// Whether the server does not have the command, or forbids it to the user, whatever the key.
+/// Returns whether the server lacks the command, or forbids it to the user for every key.
 bool is_command_refused(const error_text& error) noexcept;
 
-/// Whether the user may not do this: use the command, or this key.
+/// Returns whether the user lacks the permission for the command or the key.
 bool is_forbidden(const error_text& error) noexcept;
 
 }  // namespace colock::instance::redis

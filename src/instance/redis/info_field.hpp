@@ -12,7 +12,7 @@
 
 namespace colock::instance::redis {
 
-/// The value behind `name:` in the text of INFO, or of CLUSTER INFO; empty if it is not there.
+/// Returns the value after `name:` in the text of INFO or CLUSTER INFO. Empty if it is missing.
 inline std::string_view find_field(std::string_view info, std::string_view name) {
     while (!info.empty()) {
         const std::string_view line = info.substr(0, info.find('\n'));
@@ -28,11 +28,11 @@ inline std::string_view find_field(std::string_view info, std::string_view name)
     return {};
 }
 
-/// A server that reports a longer time has a clock that is wrong, or is hostile.
+/// A server that reports a longer time has a wrong clock or is hostile.
 inline constexpr std::chrono::hours longest_credible_time{24 * 365 * 10};
 
-/// The time that a server reports, as a number of units. None if the text is no number, or the time is negative or not
-/// credible. So what is computed with it does not overflow.
+/// Returns the time that a server reports as a number of units. Returns none if the text is not a number, or
+/// the time is negative or not credible. Computations with the result therefore do not overflow.
 template <typename Duration>
 std::optional<Duration> read_time(std::string_view text) noexcept {
     typename Duration::rep count = 0;

@@ -12,13 +12,13 @@
 
 namespace colock::instance::redis {
 
-/// A Redis Cluster divides its keys among so many slots.
-/// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
+/// The number of slots of a Redis Cluster. See
+/// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
 inline constexpr std::size_t slot_count = 16384;
 
 namespace detail {
 
-/// CRC-16/XMODEM, of each byte.
+/// Returns the CRC-16/XMODEM of each byte.
 consteval std::array<std::uint16_t, 256> crc16_table() {
     std::array<std::uint16_t, 256> table{};
     for (std::size_t byte = 0; byte != table.size(); ++byte) {
@@ -34,7 +34,7 @@ consteval std::array<std::uint16_t, 256> crc16_table() {
 
 }  // namespace detail
 
-/// The slot of a key: that of its hash tag, if it has one.
+/// Returns the slot of a key, or of its hash tag if it has one.
 constexpr std::size_t key_slot(std::string_view key) noexcept {
     constexpr auto table = detail::crc16_table();
     std::uint32_t crc = 0;

@@ -17,7 +17,7 @@ bool have_one_id(const known_sentinel& a, const known_sentinel& b) noexcept {
     return !a.id.empty() && a.id == b.id;
 }
 
-/// Adds a Sentinel, or the addresses of one that is there by the same ID.
+/// Adds a Sentinel. If a Sentinel with the same ID exists, adds the addresses to it.
 void add(std::vector<known_sentinel>& to, const known_sentinel& one) {
     const auto same =
         std::ranges::find_if(to, [&](const auto& other) { return have_one_id(one, other); });
@@ -32,7 +32,7 @@ void add(std::vector<known_sentinel>& to, const known_sentinel& one) {
     }
 }
 
-/// The addresses of each Sentinel.
+/// Groups the addresses by Sentinel.
 std::vector<std::vector<std::string>> grouped(const std::vector<std::string>& addresses) {
     std::vector<std::string> v4;
     std::vector<std::string> v6;

@@ -14,7 +14,7 @@ namespace {
 
 using ids = std::set<std::string>;
 
-/// Whether they can be of one cluster: they have an id in common, or one of them has no ids.
+/// Returns whether the ids can belong to one cluster: they have an id in common, or one set is empty.
 bool can_be_one_cluster(const ids& a, const ids& b) {
     return a.empty() || b.empty() ||
            std::ranges::any_of(a, [&](const std::string& id) { return b.contains(id); });
@@ -35,7 +35,7 @@ bool is_better(const cluster_map& a, const cluster_map& b) {
     return a.epoch != b.epoch ? a.epoch > b.epoch : count_slots(a) > count_slots(b);
 }
 
-/// Says how many slots have no owner. Empty if each has one.
+/// Returns a text with the number of slots without an owner. Empty if every slot has one.
 std::string describe_holes(const cluster_map& in) {
     const std::size_t missing = slot_count - count_slots(in);
     std::size_t first = 0;
@@ -126,10 +126,10 @@ bool map_selection::move(std::size_t slot, const std::string& host, const std::s
     return former != 0 && !owners_[former - 1].is_same(*found);
 }
 
-/// Nodes may name any number of others, one after the other.
+/// Limits the memory, because nodes may name any number of other nodes over time.
 void map_selection::forget_unused_owners() {
     const std::vector<owner> all = std::exchange(owners_, {});
-    std::vector<std::size_t> numbers(all.size() + 1);  // 0, or one more than the new place
+    std::vector<std::size_t> numbers(all.size() + 1);  // 0, or the new index plus one.
     for (std::size_t& number : owner_of_) {
         if (number != 0 && numbers[number] == 0) {
             owners_.push_back(all[number - 1]);
@@ -160,7 +160,7 @@ map_selection::answers map_selection::answers_that_are(relation what) const {
     return result;
 }
 
-/// All answers with a map that is not ours, if they agree with each other. Else none.
+/// Returns all answers whose map is not ours, if they agree with each other. Otherwise returns none.
 map_selection::answers map_selection::others_that_agree() const {
     answers result = answers_that_are(relation::foreign);
     const answers older = answers_that_are(relation::older);
@@ -173,7 +173,7 @@ map_selection::answers map_selection::others_that_agree() const {
     return agree ? result : answers();
 }
 
-/// Whether all nodes have reported that cluster, with that epoch, for long enough.
+/// Returns whether that cluster and epoch have been reported long enough.
 bool map_selection::has_persisted(const cluster_map& other, core::time_point now) {
     if (!successor_ || successor_->epoch != other.epoch ||
         !can_be_one_cluster(successor_->ids, other.ids)) {
@@ -182,7 +182,7 @@ bool map_selection::has_persisted(const cluster_map& other, core::time_point now
     return now - successor_->since >= patience;
 }
 
-/// Takes the map into use, and notes which slots have another owner than before.
+/// Makes the map the current one, and records which slots have a new owner.
 void map_selection::use(map_decision& decided) {
     const cluster_map& map = *decided.map;
     if (decided.is_another) {

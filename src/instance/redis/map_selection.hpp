@@ -15,61 +15,62 @@
 #include <string>
 #include <vector>
 
-// Which of the maps that the nodes of a cluster report is used, and which slots get a quarantine for it. These are
-// decisions, without any I/O.
+// Decides which of the maps that cluster nodes report is used, and which slots are quarantined as a result.
+// Does no I/O.
 
 namespace colock::instance::redis {
 
-/// What comes out of a sweep, in which one node after the other was asked for its map.
+/// The result of a sweep, in which the nodes were queried for their maps one after the other.
 struct map_decision {
-    /// The map to use from now on. None: what was used before.
+    /// The map to use from now on. None = the current map stays.
     std::optional<cluster_map> map;
-    /// That map is one of another cluster, or of an older state of this one.
+    /// The map belongs to another cluster, or to an older state of this one.
     bool is_another = false;
-    /// Slots whose owner is another than before; all of them, if `is_another`.
+    /// Slots with a new owner. All slots, if `is_another`.
     std::bitset<slot_count> changed;
-    /// Nodes report another cluster, or an older state. It may be followed soon, so ask again.
+    /// Nodes report another cluster or an older state. It may be followed soon, so ask again.
     bool is_undecided = false;
-    /// What was ignored, what is missing, and what was followed in place of the first cluster, for people. It may be empty.
+    /// Which reports were ignored, which slots lack an owner, and whether another cluster was followed, for
+    /// display. May be empty.
     std::string reason;
 };
 
-/// The map in use, and the rule by which another one takes its place:
+/// The current map, and the rules that replace it:
 ///
-/// 1. A map is *ours* if it has a node or shard in common with the map in use, and no lower epoch. If nodes report no ids,
-///    only the epoch counts. The first map is ours whatever it is.
-/// 2. Of our maps, those of nodes in a cluster that is ok come first. Of these, the highest epoch comes first. A slot that has
-///    no owner in this map gets that of the next one.
-/// 3. A map that is not ours is ignored as long as a node reports one that is.
-/// 4. If all nodes that answer report the same other cluster, or the same lower epoch, and say that it is ok, and go on to
-///    do so for `patience`, then their map is followed, and each slot has changed.
-/// 5. A slot without an owner in the new map keeps the last one. It has changed only if another owner is found for it. The
-///    owner is the same if its id is, or without ids, its address.
-/// 6. Each map, and each entry, that is ignored leaves a reason.
+/// 1. A map is *ours* if it has a node or shard in common with the current map, and no lower epoch. If nodes
+///    report no ids, only the epoch counts. The first map is always ours.
+/// 2. Among our maps, those of nodes in a healthy cluster come first. Among these, the highest epoch comes
+///    first. A slot without an owner in this map gets the owner of the next map.
+/// 3. A map that is not ours is ignored while any node reports one of ours.
+/// 4. All nodes that answer may report the same other cluster, or the same lower epoch. If they report it as
+///    healthy for `patience`, their map is followed, and every slot has changed.
+/// 5. A slot without an owner in the new map keeps its last owner. It has changed only when another owner is
+///    found. Owners are the same if their ids are equal, or without ids, their addresses.
+/// 6. Each ignored map and each ignored entry leaves a reason.
 ///
-/// A node that is cut off from the majority says that its cluster is not ok, so rule 4 does not follow it.
+/// A node that is cut off from the majority reports that its cluster is not ok, so rule 4 does not follow it.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class map_selection {
 public:
-    /// The time in which a node that lags behind, or a short outage, is over.
+    /// Long enough for a node that lags behind, or a short outage, to recover.
     static constexpr core::milliseconds patience{2000};
 
-    /// How a map stands to the one in use.
+    /// The relation of a reported map to the current one.
     enum class relation : std::uint8_t { ours, older, foreign, empty };
 
-    /// A sweep begins.
+    /// Starts a sweep.
     void begin();
-    /// A node has answered. `who` is for people.
+    /// Adds the map of a node. `who` is for display.
     relation add(const std::string& who, cluster_map map);
-    /// A node has not answered.
+    /// Records that a node has not answered.
     void add_failure(const std::string& who, const std::string& why);
-    /// Nothing is missing: the other nodes need not be asked.
+    /// Returns whether the map is complete, so that the other nodes need not be queried.
     [[nodiscard]] bool is_enough() const noexcept { return enough_; }
-    /// The sweep ends.
+    /// Ends the sweep.
     [[nodiscard]] map_decision decide(core::time_point now);
 
-    /// A node says that the slot is at that place from now on. Gives whether its owner is another than before.
+    /// Records that a node has reported a new place of the slot. Returns whether its owner has changed.
     bool move(std::size_t slot, const std::string& host, const std::string& port);
 
 private:
@@ -86,7 +87,7 @@ private:
         [[nodiscard]] bool operator<(const owner& other) const;
         [[nodiscard]] bool is_same(const owner& other) const;
     };
-    /// What may be followed by rule 4.
+    /// The candidate for rule 4.
     struct successor {
         std::set<std::string> ids;
         std::uint64_t epoch;
@@ -110,11 +111,11 @@ private:
     std::uint64_t epoch_ = 0;
     std::set<std::string> ids_;
     std::vector<owner> owners_;
-    std::size_t most_owners_ = 0;  // at which those without slots are forgotten
-    std::vector<std::size_t> owner_of_ =
-        std::vector<std::size_t>(slot_count);  // one more than its number, or 0
+    std::size_t most_owners_ = 0;  // Limit at which owners without slots are dropped.
+    // The owner's index plus one, or 0.
+    std::vector<std::size_t> owner_of_ = std::vector<std::size_t>(slot_count);
     std::optional<successor> successor_;
-    std::string followed_;  // why, and what, by rule 4
+    std::string followed_;  // Which map was followed by rule 4, and why.
 };
 
 }  // namespace colock::instance::redis

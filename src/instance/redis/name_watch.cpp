@@ -70,7 +70,7 @@ asio::awaitable<void> name_watch::keep_looking() {
     }
 }
 
-/// `refresh` cuts it short after the shortest time.
+/// Waits. `refresh` ends the wait early, but not before `shortest`.
 asio::awaitable<void> name_watch::rest(core::duration shortest, core::duration longest) {
     using clock = asio::steady_timer::clock_type;
     const auto begin = clock::now();

@@ -20,37 +20,39 @@
 
 namespace colock::instance::redis {
 
-/// Gets the addresses of names.
+/// Receives the addresses of host names.
 class name_observer {
 public:
-    /// A look-up of name number `index` has ended.
+    /// A lookup of name number `index` has ended.
     virtual void on_resolved(std::size_t index, const resolver::result& found) = 0;
 
 protected:
     ~name_observer() = default;
 };
 
-/// Looks a host name up: at first, every so often, and when it is told to. A numeric address is looked up once.
+/// Looks up a host name at the start, periodically, and after `refresh`. A numeric address is looked up only
+/// once.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class name_watch final : public std::enable_shared_from_this<name_watch> {
 public:
-    /// How often it looks the name up, and how often at the most.
+    /// The usual and the shortest interval between two lookups.
     static constexpr core::milliseconds usual_interval{10'000};
     static constexpr core::milliseconds shortest_interval{1000};
 
-    /// A look-up may take `timeout`. After one that failed, the next one follows after a `retry` delay. `seed` feeds its jitter.
+    /// A lookup may take `timeout`. After a failed lookup, the next one starts after a `retry` delay. `seed`
+    /// feeds its jitter.
     name_watch(std::size_t index, std::string host, std::chrono::milliseconds timeout,
                const core::backoff& retry, std::uint64_t seed,
                const boost::asio::any_io_executor& executor, std::shared_ptr<lookups> shared,
                name_observer& observer);
 
     void start();
-    /// For good. Idempotent.
+    /// Stops permanently. Idempotent.
     void stop() noexcept;
-    /// As `stop`, and the observer hears of nothing any more.
+    /// Stops, and drops the observer without further calls.
     void forget() noexcept;
-    /// The addresses may have changed.
+    /// Requests a lookup, because the addresses may have changed.
     void refresh() noexcept;
 
 private:
@@ -68,9 +70,9 @@ private:
     name_observer* observer_;
     boost::asio::steady_timer timer_;
     resolver resolver_;
-    std::size_t failures_ = 0;  // since the last success
+    std::size_t failures_ = 0;  // Since the last success.
     bool stopped_ = false;
-    bool wanted_ = false;  // a new look-up
+    bool wanted_ = false;  // A new lookup is requested.
 };
 
 }  // namespace colock::instance::redis

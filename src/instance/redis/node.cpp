@@ -50,7 +50,7 @@ node::node(std::size_t index, address to, const node_settings& settings, std::ui
     status_.address = to_.display;
 }
 
-// --- From the beginning to the end ---------------------------------------------------------------
+// --- Lifetime ------------------------------------------------------------------------------------
 
 void node::start() {
     asio::co_spawn(
@@ -75,7 +75,7 @@ void node::stop() {
     }
 }
 
-/// The instance is gone: nobody is there to hear of anything.
+/// Drops the observer, because the instance is being destroyed.
 void node::forget() noexcept {
     stopped_ = true;
     serving_ = ready_ = false;
@@ -103,7 +103,7 @@ asio::awaitable<void> node::keep_connected() {
     }
 }
 
-/// Gives the reason for its end.
+/// Returns the reason why it has ended.
 asio::awaitable<std::string> node::connect_and_serve() {
     if (!to_.unix_path.empty()) {
         co_return co_await serve_at(std::string());
@@ -121,7 +121,7 @@ asio::awaitable<std::string> node::connect_and_serve() {
     for (std::size_t i = 0; i != hosts.size() && !answered_ && !stopped_; ++i) {
         reason = co_await serve_at(hosts[i]);
         if (answered_ && hosts.size() > 1) {
-            // One that is there, but is not what we want, is not asked a second time before the others.
+            // If a server answers but is rejected, the other addresses are tried before it next time.
             first.prefer(endpoint, hosts[was_accepted_ ? i : (i + 1) % hosts.size()]);
         }
     }
@@ -231,8 +231,8 @@ status node::snapshot() const {
 
 // --- Quarantine ----------------------------------------------------------------------------------
 
-/// Compares the server with the one that was last seen at this address. Another one knows nothing of the
-/// locks that the last one has granted, for however long it has been up.
+/// Compares the server with the last one at this address. A different server does not have the locks that the
+/// last one granted, regardless of its uptime.
 void node::note_server(core::time_point now) {
     const std::optional<std::string> last = std::exchange(last_run_id_, facts_.run_id);
     const auto& [length, drift] = settings_.quarantine;
@@ -250,7 +250,7 @@ void node::note_server(core::time_point now) {
     }
 }
 
-/// Of a server that has not been up for long enough.
+/// Returns the quarantine of a server with a short uptime.
 quarantine_reason node::young(core::time_point now) const {
     const auto& [length, drift] = settings_.quarantine;
     if (length == core::duration::zero()) {
@@ -309,7 +309,7 @@ script_form node::usual_form() const noexcept {
     return shortest_refused_ ? script_form::digest : script_form::shortest;
 }
 
-/// What was answered without being executed, in its order.
+/// Sends again the commands that were answered without being executed, in order.
 void node::resend(core::time_point now) {
     const std::vector<resend_queue::entry> all = to_resend_.take();
     std::vector<submission> run;
@@ -321,7 +321,7 @@ void node::resend(core::time_point now) {
     }
 }
 
-/// Sends those that are for us, and for which there is no reason not to. `again` if they come from
+/// Sends the commands that target this instance, unless there is a reason not to. `again` if they come from
 /// `to_resend_`.
 void node::send_some(const std::vector<submission>& commands, script_form form,
                      core::time_point now, bool again) {
@@ -364,16 +364,17 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
     }
 }
 
-/// The user may have got the missing rights since the probe. Only a new connection asks for them again. It is made when
-/// nothing is under way on this one, so that no vote is lost.
+/// Closes the connection, because the user may have received the missing permissions since the probe. Only a
+/// new connection probes them again. It is closed only while no command is in flight, so that no vote is
+/// lost.
 void node::ask_again(core::time_point now) {
     if (sent_ == 0 && now - probed_at_ >= settings_.connection.silence_timeout) {
         connection_->close("it is asked again for the commands that it refused inside scripts");
     }
 }
 
-/// Sends a batch whose commands count as sent already. Without the memory for it they have failed, and
-/// nobody knows whether they were sent.
+/// Sends a batch whose commands already count as sent. If there is no memory for it, the commands fail, and
+/// it is unknown whether they were sent.
 template <typename Encode>
 void node::execute(const std::shared_ptr<const batch>& commands, script_form form,
                    core::time_point now, const Encode& encode) {
@@ -418,7 +419,7 @@ core::vote node::refused(const submission& one, core::failure why) const {
     }
 }
 
-/// Why a command is not to be sent, or `none`.
+/// Returns why a command must not be sent, or `none`.
 core::failure node::refuse(const submission& one, core::time_point now) const {
     if (!one.receiver->wanted(index_, one.tag)) {
         return core::failure::withdrawn;
@@ -435,14 +436,14 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
     if (sent_ >= settings_.max_in_flight) {
         return core::failure::overloaded;
     }
-    // Others than these take nothing that would have to be given back.
+    // Other commands acquire nothing that would have to be released.
     if (core::has_deadline(one.command.step) && stalled(now)) {
         return core::failure::stalled;
     }
     return now > one.command.deadline ? core::failure::too_late : core::failure::none;
 }
 
-/// Why the server must not grant such a lock, which it could not release or renew; null if it may.
+/// Returns why the server must not grant such a lock: it could not release or renew it. Null if it may.
 std::shared_ptr<const std::string> node::why_not(const submission& one) const noexcept {
     const kinds::kind_traits& kind = one.command.kind->traits();
     if (core::is_of_record(one.command.step)) {
@@ -462,19 +463,20 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
                                                                       : nullptr;
 }
 
-/// Whether there is a lock that the server must not grant.
+/// Returns whether there is a kind of lock that the server must not grant.
 bool node::refuses_some() const noexcept {
     return facts_.refused_to_readers || facts_.refused_to_semaphores || facts_.refused_to_fenced ||
            facts_.refused_to_records || facts_.refused_to_orders;
 }
 
-/// A server that does not answer would only pile up commands, and locks to be given back.
+/// Returns whether the server has stopped answering. More commands would only queue up, with locks to be
+/// released later.
 bool node::stalled(core::time_point now) const {
     const core::time_point since = connection_->waiting_since();
     return since != core::never && now - since > settings_.stall_timeout;
 }
 
-/// In the next turn.
+/// Queues a command that will be sent again in the next turn.
 void node::send_again(const submission& command, script_form form) {
     const bool is_first = to_resend_.empty();
     const resend_queue::number sent_as = next_answer_++;
@@ -492,7 +494,7 @@ void node::send_again(const submission& command, script_form form) {
 
 // --- Replicas ------------------------------------------------------------------------------------
 
-/// Keeps the vote until replicas have the lock.
+/// Keeps the vote until enough replicas have acknowledged the lock.
 void node::replicate(const submission& command, const core::vote& granted, core::time_point now) {
     try {
         unreplicated_.emplace_back(command, granted);
@@ -501,7 +503,7 @@ void node::replicate(const submission& command, const core::vote& granted, core:
     }
 }
 
-/// Sends a WAIT for the grants that have come since the last one was answered.
+/// Sends a WAIT for the grants since the last WAIT was answered.
 void node::wait_for_replicas() {
     const core::time_point now = platform::clock::now();
     try {
@@ -513,7 +515,8 @@ void node::wait_for_replicas() {
     }
 }
 
-/// The timer is not set again for each WAIT: when it fires, that WAIT has mostly been answered.
+/// Starts the timer. It is not reset for each WAIT, because that WAIT has usually been answered when it
+/// expires.
 void node::wake_server_later() {
     wakes_later_ = serving_ && wait_.wake_at() != core::never;
     if (!wakes_later_) {
@@ -530,13 +533,13 @@ void node::wake_server_later() {
                 }
                 self->wake_server_later();
             });
-    } catch (const std::bad_alloc&) {  // the server ends the WAIT by itself, but later
+    } catch (const std::bad_alloc&) {  // Without the timer, the server ends the WAIT later.
         wakes_later_ = false;
     }
 }
 
-/// What WAIT answers: how many replicas have acknowledged all that was executed before it. All grants that are there
-/// were, since the server answers in order.
+/// Handles the reply to WAIT: the number of replicas that have acknowledged every command before it. This
+/// covers all pending grants, because the server replies in order.
 void node::on_replicated(const resp::value& reply, core::time_point now) {
     unsigned acked = 0;
     std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), acked);
@@ -555,7 +558,7 @@ void node::on_replicated(const resp::value& reply, core::time_point now) {
     }
 }
 
-/// On all grants that wait for replicas: they stand, or have failed.
+/// Votes on all grants that wait for replicas. They stand or fail together.
 void node::vote_on_replicated(core::failure reason, core::time_point now,
                               const std::shared_ptr<const std::string>& why) {
     for (const auto& [command, granted] : std::exchange(unreplicated_, {})) {
@@ -568,7 +571,7 @@ void node::vote_on_replicated(core::failure reason, core::time_point now,
 
 void node::on_vote(const submission& command, const core::vote& vote, core::time_point now) {
     if (!to_resend_.idle()) {
-        // The key that is in its way may be one that our own release, which it has overtaken, deletes.
+        // The existing key may be the target of this client's own release, which this acquire has overtaken.
         if (vote.kind == core::vote_kind::denied &&
             to_resend_.has_overtaken(command.command.key, next_answer_)) {
             send_again(command, usual_form());
@@ -619,13 +622,15 @@ void node::on_all_keys_changed() {
     }
 }
 
-/// Half of the time in which a vote has to come is for the way, and for what our own program does meanwhile.
+/// A reply may take half of `instance_timeout`, which is a quarter of `stall_timeout`. The rest is for the
+/// network and for delays in this program.
 send_window node::new_window() const noexcept {
     return {settings_.max_in_flight, settings_.stall_timeout / 4};
 }
 
 void node::on_answered(std::optional<core::time_point> first, std::optional<core::time_point> all) {
-    // A vote opens the client's gate, but the votes on these grants come late. The room for others is there now.
+    // Votes open the client's gate, but the votes on these grants come late. There is room for other commands
+    // now.
     if (!unreplicated_.empty() && sent_ + unreplicated_.size() >= window_.size() &&
         observer_ != nullptr) {
         observer_->on_pending();

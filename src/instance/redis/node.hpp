@@ -36,60 +36,60 @@
 
 namespace colock::instance::redis {
 
-/// For how long a server that has restarted may not grant.
+/// How long a restarted server may not grant locks.
 struct quarantine_settings {
-    core::duration length{};  ///< from its start on, on its own clock; 0 = no quarantine
-    core::drift_bound drift;  ///< of that clock
+    core::duration length{};  ///< From the server's start, on its own clock. 0 = no quarantine.
+    core::drift_bound drift;  ///< The drift of that clock.
 };
 
 struct node_settings {
     connection_settings connection;
-    /// For how long a grant waits for `address::replicas_acked`.
+    /// How long a grant waits for `address::replicas_acked`.
     std::chrono::milliseconds replicas_timeout{};
     core::backoff reconnect;
     std::size_t max_in_flight = 65536;
-    /// A server that has not answered for so long is sent no new locks until it does.
+    /// A server that has not answered for this long gets no new locks until it does.
     core::duration stall_timeout{};
     quarantine_settings quarantine;
     /// Shared by the nodes of a client.
     std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
 };
 
-/// Why a server may not grant, and until when.
+/// Why a server may not grant locks, and until when.
 struct quarantine_reason {
     core::time_point until = core::time_point::min();
     std::string why{};
-    std::string setting{};  ///< which has made it so long
+    std::string setting{};  ///< The setting that determines the length.
 };
 
-/// The end of a text about a quarantine: ", grants locks in 3 s (restart_quarantine)". Rounded up.
+/// Returns the end of a text about a quarantine: ", grants locks in 3 s (restart_quarantine)". Rounded up.
 std::string grants_in(core::time_point end, std::string_view setting);
 
-/// What an instance says to a server that has passed the probe.
+/// The instance's decision about a server that has passed the probe.
 struct admission {
-    std::string objection{};  ///< the reason why it must not vote; empty if it may
+    std::string objection{};  ///< Why the server must not vote. Empty = it may.
     quarantine_reason quarantine{};
 };
 
 class node;
 
-/// What hears of a node: the instance that talks to it. Called on the node's executor.
+/// The instance that owns a node. Receives its events, on the node's executor.
 class node_observer {
 public:
-    /// The server has passed the probe.
+    /// The server has passed the probe. Returns whether it may vote, and its quarantine.
     virtual admission admit(const node& from, const server_facts& facts) = 0;
-    /// Its connection is over, or it is not connected yet.
+    /// Its connection has ended, or an attempt to connect has failed.
     virtual void on_disconnected(const node& from) = 0;
-    /// It is `ready`, or `starting`, or no longer.
+    /// `ready` or `starting` has changed.
     virtual void on_state_change(const node& from) = 0;
-    /// As that of `connection_owner`. The command is the observer's again.
+    /// See `connection_owner`. The observer owns the command again.
     virtual void on_redirected(const node& from, const submission& command,
                                const resp::value& error) = 0;
-    /// It has something to send again: it wants a `send`, even if of an empty batch.
+    /// It has commands to send again. It needs a call of `send`, even with an empty batch.
     virtual void on_pending() = 0;
-    /// It takes commands again, after votes that failed since it was down.
+    /// It accepts commands again, after votes that failed because it was down.
     virtual void on_accepting() = 0;
-    /// As those of `instance_observer`.
+    /// See `instance_observer`.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
 
@@ -97,51 +97,52 @@ protected:
     ~node_observer() = default;
 };
 
-/// One server at one address: connecting, probing, (quarantined,) ready, down, and again. Keeps a connection to it
-/// going, and carries the commands of instance number `index` over it. Outlives its observer until its last
-/// asynchronous operation has ended.
+/// One server at one address. It cycles through connecting, probing, quarantined, ready and down. It keeps a
+/// connection open, and carries the commands of instance number `index` over it. It outlives its observer
+/// until its last asynchronous operation has ended.
 ///
-/// Thread-safety: one thread at a time, but for `snapshot`.
+/// Thread-safety: one thread at a time, except for `snapshot`.
 class node final : public std::enable_shared_from_this<node>, public connection_owner {
 public:
-    /// `seed` feeds the jitter of reconnecting.
+    /// `seed` feeds the jitter of reconnects.
     node(std::size_t index, address to, const node_settings& settings, std::uint64_t seed,
          const boost::asio::any_io_executor& executor, node_observer& observer);
 
-    /// Starts to connect, and keeps at it until `stop`.
+    /// Starts to connect. Retries until `stop`.
     void start();
 
-    /// Votes have failed for want of it: `on_accepting` is to be called.
+    /// Records that votes have failed because there was no node. `on_accepting` will be called.
     void was_missed() noexcept { was_down_for_some_ = true; }
 
     [[nodiscard]] const address& where() const noexcept { return to_; }
     [[nodiscard]] std::size_t in_flight() const noexcept {
         return in_flight_.load(std::memory_order_relaxed);
     }
-    /// Whether it has something to send again.
+    /// Returns whether it has commands to send again.
     [[nodiscard]] bool wants_to_send() const noexcept { return !to_resend_.empty(); }
 
-    /// Ends the connection for good. Commands that are not answered fail. Idempotent.
+    /// Closes the connection permanently. Unanswered commands fail. Idempotent.
     void stop();
 
-    /// As `stop`, and the observer hears of nothing any more.
+    /// Stops, and drops the observer without further calls.
     void forget() noexcept;
 
-    /// As `instance::send`. The commands are sent in that form, if one is given.
+    /// Sends a batch like `instance::send`. Uses `form` if it is given.
     void send(const std::shared_ptr<const batch>& commands, core::time_point now,
               std::optional<script_form> form = std::nullopt);
 
-    /// Whether locks may be taken on it.
+    /// Returns whether locks may be acquired on it.
     [[nodiscard]] bool ready() const noexcept { return ready_; }
-    /// As `instance::room`, of a node that is ready.
+    /// Returns the free part of the send window, see `instance::room`. Requires `ready`.
     [[nodiscard]] std::size_t room() const noexcept {
         return window_.size() - std::min(window_.size(), sent_);
     }
-    /// Whether commands can be sent to it, if only those that need no memory.
+    /// Returns whether it accepts commands. During a quarantine it accepts only commands that do not rely on
+    /// its memory.
     [[nodiscard]] bool serving() const noexcept { return serving_; }
-    /// Whether its first try to connect is still under way.
+    /// Returns whether its first attempt to connect is in progress.
     [[nodiscard]] bool starting() const noexcept { return starting_; }
-    /// As `instance::keeper_id`.
+    /// See `instance::keeper_id`.
     [[nodiscard]] std::uint64_t keeper_id() const noexcept { return ready_ ? keeper_id_ : 0; }
     /// Thread-safe.
     [[nodiscard]] status snapshot() const;
@@ -212,36 +213,39 @@ private:
     resolver resolver_;
 
     bool stopped_ = false;
-    bool serving_ = false;  // connected and probed: commands can be sent
-    bool ready_ = false;    // and not in quarantine: locks may be taken
+    bool serving_ = false;  // Connected and probed, so commands can be sent.
+    bool ready_ = false;    // Also not quarantined, so locks may be acquired.
     bool starting_ = true;
-    bool answered_ = false;      // the server, since the last try to connect
-    bool was_accepted_ = false;  // and it passed the probe, and may vote
-    std::size_t tries_ = 0;      // to connect, since it was last ready
+    bool answered_ = false;      // The server has answered since the last attempt to connect.
+    bool was_accepted_ = false;  // It has also passed the probe and may vote.
+    std::size_t tries_ = 0;      // Attempts to connect since it was last ready.
     std::shared_ptr<connection> connection_;
     server_facts facts_;
     core::time_point probed_at_;
-    std::optional<std::string> last_run_id_;  // of the server that was last at this address
-    quarantine_reason changed_;               // since it was another one before
+    std::optional<std::string> last_run_id_;  // Run id of the last server at this address.
+    // Quarantine because the server at this address was replaced.
+    quarantine_reason changed_;
     std::uint64_t keeper_id_ = 0;
-    std::vector<std::pair<submission, core::vote>> unreplicated_;  // grants that wait for replicas
+    std::vector<std::pair<submission, core::vote>> unreplicated_;  // Grants that wait for replicas.
 
-    bool was_down_for_some_ = false;  // votes failed so; their senders are to be told when it is up
-    bool shortest_refused_ = false;   // since it was last ready
+    // Votes have failed because it was down. Their senders are notified when it is up.
+    bool was_down_for_some_ = false;
+    bool shortest_refused_ = false;  // Since it was last ready.
     resend_queue to_resend_;
-    resend_queue::number next_answer_ = 0;  // the number of the command that is answered next
-    std::size_t sent_ = 0;                  // of the commands in flight, those at the server
+    resend_queue::number next_answer_ = 0;  // Number of the command that is answered next.
+    std::size_t sent_ = 0;                  // Commands in flight that were sent to the server.
     send_window window_;
     replica_wait wait_;
     std::string text_with_wait_;
-    bool wakes_later_ = false;                 // the timer for it runs
-    std::atomic<std::size_t> in_flight_{0};    // given to us and not voted on; written here only
-    std::atomic<std::size_t> window_size_{0};  // for `snapshot`
+    bool wakes_later_ = false;  // The timer for `wait_` is running.
+    // Accepted commands without a vote. Written only on the executor.
+    std::atomic<std::size_t> in_flight_{0};
+    std::atomic<std::size_t> window_size_{0};  // For `snapshot`.
     std::atomic<core::duration> delay_{core::duration::zero()};
 
     mutable std::mutex status_mutex_;
     status status_;
-    std::string quarantine_setting_;  // the one that made the quarantine so long
+    std::string quarantine_setting_;  // The setting that determines the length of the quarantine.
 };
 
 }  // namespace colock::instance::redis

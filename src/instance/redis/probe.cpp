@@ -15,15 +15,15 @@
 namespace colock::instance::redis {
 namespace {
 
-/// The digest of no script.
+/// A digest that no script has.
 constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
 
-/// A script that tries each command that a lock needs, on a key that does not exist. It returns the error of each, or an empty
-/// string, in the order of `kinds::script_commands`.
+/// Returns a script that tries each command that a lock needs, on a key that does not exist. It returns the
+/// error of each command, or an empty string, in the order of `kinds::script_commands`.
 ///
-/// Servers check the number of arguments before the user's rights, so the calls must be complete. Rights come before
-/// everything else: a full memory, a key in another slot, and being a replica. The key is not declared, since a cluster would
-/// send the whole script to the owner of its slot.
+/// Servers check the number of arguments before the permissions, so the calls must be complete. They check
+/// the permissions before memory limits, slots and the replica role. The key is not declared, because a
+/// cluster would redirect the whole script to the owner of its slot.
 std::string make_trial() {
     std::string result = "local k,errors=ARGV[1],{}\n"
                          "local function try(...) local a=redis.pcall(...) "
@@ -72,22 +72,22 @@ probe::probe(const address& to, redis::deployment deployment, std::string_view k
     if (deployment != deployment::standalone) {
         replication_ = add("INFO", expected::anything, {"INFO", "replication"});
     }
-    // A server, or a proxy, that refuses it tells nothing of changes: then waiters poll.
+    // A server or proxy may refuse it and then reports no changes. Waiters poll in that case.
     tracking_ =
         add("CLIENT TRACKING", expected::anything, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"});
     for (const kinds::script& one : kinds::scripts::all) {
         add("SCRIPT LOAD", expected::success, {"SCRIPT", "LOAD", one.text});
     }
-    // The answer tells whether the user may run scripts at all, without running one.
+    // The reply shows whether the user may run scripts, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
-    static const std::string& trial = *new std::string(make_trial());  // outlives static objects
+    static const std::string& trial = *new std::string(make_trial());  // Outlives static objects.
     const std::string no_key = std::string(key_prefix) + "colock:probe";
     trial_ = add("EVAL", expected::success, {"EVAL", trial, "0", no_key});
-    // Without arguments they do nothing, and a server that knows them says that these are missing.
+    // Without arguments they do nothing. A server that supports them reports the missing arguments.
     delifeq_ = add("DELIFEQ", expected::anything, {"DELIFEQ"});
     delex_ = add("DELEX", expected::anything, {"DELEX"});
     if (deployment != deployment::cluster) {
-        // Sets nothing, as there is no such key. The answer also tells whether the user may.
+        // Sets nothing, because the key does not exist. The reply also shows whether the user may use it.
         msetex_ = add("MSETEX", expected::anything, {"MSETEX", "1", no_key, "", "XX", "PX", "1"});
     }
 }
@@ -104,7 +104,8 @@ void probe::on_reply(std::string_view reply) {
     }
 }
 
-/// Other errors than refusals are what a server says that would execute the command at another time, or on another key.
+/// Keeps only refusals. Other errors mean that the server would execute the command at another time or on
+/// another key.
 void probe::read_refusals(std::string_view reply) {
     refusals_.assign(kinds::script_commands.size(), {});
     resp::cursor values(reply);
@@ -119,7 +120,7 @@ void probe::read_refusals(std::string_view reply) {
     }
 }
 
-/// The reason why it cannot serve these locks; null if it can.
+/// Returns why it cannot serve these locks. Null if it can.
 std::shared_ptr<const std::string> probe::refused_to(kinds::needed_by whom,
                                                      std::string_view who) const {
     std::string names;
@@ -140,8 +141,7 @@ std::shared_ptr<const std::string> probe::refused_to(kinds::needed_by whom,
         " needs. The user's ACL must allow it, and rename-command must leave it");
 }
 
-/// HELLO answers with a map, of which `mode` and `role` are entries.
-/// (https://redis.io/docs/latest/commands/hello/)
+/// Reads `mode` and `role` from the map that HELLO returns. See https://redis.io/docs/latest/commands/hello/
 void probe::read_greeting(std::string_view reply) {
     resp::cursor values(reply);
     const resp::value root = values.next();
@@ -157,7 +157,7 @@ void probe::read_greeting(std::string_view reply) {
     }
 }
 
-/// Why it is not the server that the URI promises; empty if it is, or does not tell.
+/// Returns why it is not the server that the URI describes. Empty if it is, or if that is unknown.
 std::string probe::wrong_server() const {
     if (mode_ == "sentinel") {
         return "it is a Sentinel: the URI of a master that Sentinels watch is "
@@ -216,7 +216,7 @@ server_facts probe::facts() const {
         result.run_id = find_field(info.text, "run_id");
         result.uptime = read_time<std::chrono::seconds>(find_field(info.text, "uptime_in_seconds"));
     }
-    // A promoted replica remembers the replication ID of its former master. Without one this field is all zeros.
+    // A promoted replica keeps the replication ID of its former master. Without one this field is all zeros.
     if (replication_) {
         const std::string_view former = find_field(steps_[*replication_].text, "master_replid2");
         result.may_be_promoted =

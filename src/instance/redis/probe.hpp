@@ -20,19 +20,19 @@
 
 namespace colock::instance::redis {
 
-/// What a server that passed the probe has told.
+/// What a server that passed the probe has reported.
 struct server_facts {
     std::string version;
     std::string run_id;
-    std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
+    std::optional<std::chrono::seconds> uptime;  ///< Empty if it is not reported.
     kinds::capabilities capabilities;
-    /// Whether it may have been a replica since it was started. (Asked of members of a deployment that promotes
-    /// replicas; true if it does not tell.)
+    /// Whether it may have been a replica since its start. True if it does not report this. Used only in
+    /// deployments that promote replicas.
     bool may_be_promoted = false;
-    std::string
-        replication_id{};  ///< of its time as master: another one each time that it is promoted
-    /// Why it cannot serve readers, permits of semaphores, or locks with fences: the commands that it refuses inside scripts. Null if
-    /// it can.
+    /// Of its current term as master. It changes with each promotion.
+    std::string replication_id{};
+    /// Why it cannot serve locks of a kind: it refuses commands in scripts that this kind needs. Null if it
+    /// can.
     std::shared_ptr<const std::string> refused_to_readers{};
     std::shared_ptr<const std::string> refused_to_semaphores{};
     std::shared_ptr<const std::string> refused_to_fenced{};
@@ -40,36 +40,37 @@ struct server_facts {
     std::shared_ptr<const std::string> refused_to_orders{};
 };
 
-/// How an instance is deployed, as its URI says.
+/// The deployment of an instance, from its URI.
 enum class deployment : std::uint8_t { standalone, sentinel, cluster };
 
-/// The questions on a new connection, before the server may vote. They log in, select the database, ask for the server's identity
-/// and role, and load the scripts. Then a script tries each command that locks need.
+/// The commands on a new connection, before the server may vote. They log in, select the database, request
+/// the server's identity and role, and load the scripts. A script then tries each command that locks need.
 ///
-/// A server that refuses any of these must not vote. It could grant a lock in the wrong database, or one that cannot be renewed
-/// or released. A server that is no master, or not deployed as the URI says, must not vote either.
+/// A server that refuses any of these must not vote. It could grant a lock in the wrong database, or a lock
+/// that it cannot renew or release. A server must not vote either if it is not a master, or is not deployed
+/// as the URI says.
 class probe {
 public:
-    /// The commands inside scripts are tried on a key that begins with `key_prefix`, and that does not exist. Throws `address_error`
-    /// if there is no password where the address has it.
+    /// Prepares the probe. It tries commands inside scripts on a key that begins with `key_prefix` and does
+    /// not exist. Throws `address_error` if the password cannot be read.
     explicit probe(const address& to, redis::deployment deployment = deployment::standalone,
                    std::string_view key_prefix = {});
 
-    /// The questions.
+    /// Returns the commands.
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
-    /// To be called with the bytes of each reply, in order, until it is `answered`.
+    /// Handles the bytes of each reply, in order, until `answered`.
     void on_reply(std::string_view reply);
     [[nodiscard]] bool begun() const noexcept { return next_ != 0; }
     [[nodiscard]] bool answered() const noexcept { return next_ == steps_.size(); }
 
-    /// Why the server must not vote, as far as the replies that are there tell.
+    /// Returns why the server must not vote, according to the replies so far.
     [[nodiscard]] std::optional<std::string> objection() const;
 
-    /// What is asked has this in it.
+    /// Returns the password that the commands contain.
     [[nodiscard]] const std::string& password() const noexcept { return password_; }
 
-    /// What a server without objection has told.
+    /// Returns the facts about a server without an objection.
     [[nodiscard]] server_facts facts() const;
 
 private:
@@ -99,14 +100,14 @@ private:
     std::string text_;
     std::vector<step> steps_;
     std::size_t next_ = 0;
-    std::string mode_;  // as HELLO has told; empty if it has not
+    std::string mode_;  // From HELLO. Empty if it was not reported.
     std::string role_;
     std::size_t info_ = 0;
     std::optional<std::size_t> replication_;
     std::size_t tracking_ = 0;
     std::size_t trial_ = 0;
-    std::vector<std::string>
-        refusals_;  // the error of each of `kinds::script_commands`, if it was refused
+    // Indexed like `kinds::script_commands`. The error, if the command was refused.
+    std::vector<std::string> refusals_;
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
     std::optional<std::size_t> msetex_;

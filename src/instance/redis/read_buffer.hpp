@@ -12,12 +12,13 @@
 
 namespace colock::instance::redis {
 
-/// Bytes that were received and are not consumed yet, in one piece.
+/// Received bytes that are not consumed yet, in one contiguous block.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class read_buffer {
 public:
-    /// Where the next bytes belong; never empty. Views of the bytes end. Throws `std::bad_alloc`.
+    /// Returns the space for the next bytes, which is never empty. Invalidates views of the bytes. Throws
+    /// `std::bad_alloc`.
     std::span<char> room() {
         if (begin_ == end_) {
             begin_ = end_ = 0;
@@ -32,14 +33,14 @@ public:
         return {memory_.get() + end_, capacity_ - end_};
     }
 
-    /// So many bytes were received there.
+    /// Appends the next `size` bytes of the room.
     void commit(std::size_t size) noexcept { end_ += size; }
 
     [[nodiscard]] std::string_view bytes() const noexcept {
         return {memory_.get() + begin_, end_ - begin_};
     }
 
-    /// The first bytes are done with. Views of them live on until `room`.
+    /// Removes the first bytes. Views of them remain valid until `room`.
     void consume(std::size_t size) noexcept { begin_ += size; }
 
 private:
@@ -66,8 +67,8 @@ private:
 
     std::unique_ptr<char[]> memory_;  // NOLINT(*-c-arrays)
     std::size_t capacity_ = 0;
-    std::size_t begin_ = 0;  // of what is not consumed
-    std::size_t end_ = 0;    // of what was received
+    std::size_t begin_ = 0;  // Start of the unconsumed bytes.
+    std::size_t end_ = 0;    // End of the received bytes.
 };
 
 }  // namespace colock::instance::redis

@@ -12,7 +12,7 @@ namespace colock::instance::redis {
 
 namespace {
 
-/// What cannot be read is said now, and not only at every connection.
+/// Reads the files and variables now, so that errors are reported early and not only at each connection.
 address made_ready(address to, const redis_settings& settings) {
     read_environment(to);
     read_password(to);
@@ -49,8 +49,8 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const cluster_a
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
     cluster_address ready = to;
-    ready.seeds.front() =
-        made_ready(to.seeds.front(), settings);  // the others differ in their place alone
+    // The others differ only in host and port.
+    ready.seeds.front() = made_ready(to.seeds.front(), settings);
     for (address& one : ready.seeds) {
         read_environment(one);
     }

@@ -19,23 +19,24 @@ namespace colock::instance::redis {
 struct redis_settings : node_settings {
     /// Shared by the instances of a client.
     std::shared_ptr<voters> connected = std::make_shared<voters>();
-    /// For how long a promoted replica may not grant; 0 = no quarantine.
+    /// How long a promoted replica may not grant locks. 0 = no quarantine.
     core::duration failover_quarantine{};
 };
 
-/// An instance on a Redis or Valkey server. `seed` feeds the jitter of reconnecting. Throws `address_error`.
+/// Creates an instance on a Redis or Valkey server. `seed` feeds the jitter of reconnects. Throws
+/// `address_error`.
 std::unique_ptr<instance> make_redis_instance(std::size_t index, const address& to,
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer);
 
-/// The same on a master that Sentinels watch.
+/// Creates an instance on a master that Sentinels monitor.
 std::unique_ptr<instance> make_redis_instance(std::size_t index, const sentinel_address& to,
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer);
 
-/// The same on a Redis Cluster.
+/// Creates an instance on a Redis Cluster.
 std::unique_ptr<instance> make_redis_instance(std::size_t index, const cluster_address& to,
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,

@@ -13,18 +13,18 @@
 
 namespace colock::instance::redis {
 
-/// Decides when a connection asks its server, by WAIT, whether replicas have acknowledged its grants. No I/O.
+/// Decides when a connection sends WAIT to ask whether replicas have acknowledged its grants. Does no I/O.
 ///
-/// The server executes nothing of a connection while a WAIT blocks it. Therefore at most one WAIT is under way, and what
-/// was sent behind it is executed before the next one: a renewal waits for one WAIT at most. While replicas keep up, the
-/// WAIT goes in the same write as the acquire. After one that fell short it is sent for a grant only, so that attempts
-/// that are denied do not block the connection.
+/// While a WAIT blocks a connection, the server executes none of its commands. At most one WAIT is therefore
+/// in flight. Commands sent after it are executed before the next WAIT, so a renewal waits for at most one.
+/// While replicas keep up, the WAIT is part of the same write as the acquire. If a WAIT fell short, the next
+/// one is sent only for a grant. Denied attempts then do not block the connection.
 ///
-/// A server ends a WAIT late: it looks for those whose time is over when something happens, else ten times a second (`hz`).
-/// So the connection is to send something at `wake_at`. (https://redis.io/docs/latest/commands/wait/)
+/// A server ends a WAIT late. It checks expired WAITs only at an event, or ten times a second (`hz`). The
+/// connection should therefore send a command at `wake_at`. See https://redis.io/docs/latest/commands/wait/
 class replica_wait {
 public:
-    /// How many replicas are to acknowledge a grant, and for how long the server waits for them.
+    /// `wanted` replicas must acknowledge a grant. The server waits for them for `timeout`.
     replica_wait(unsigned wanted, core::milliseconds timeout)
         : timeout_(std::max(timeout, core::milliseconds(1))) {
         if (wanted != 0) {
@@ -35,13 +35,13 @@ public:
         }
     }
 
-    /// Whether replicas matter at all.
+    /// Returns whether grants need replicas.
     [[nodiscard]] bool needed() const noexcept { return !text_.empty(); }
 
-    /// The command.
+    /// Returns the WAIT command.
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
-    /// Whether it is to be sent behind an acquire, and for grants that have come.
+    /// Returns whether a WAIT should be sent after an acquire, or for grants that have arrived.
     [[nodiscard]] bool follows_acquires() const noexcept {
         return needed() && !under_way_ && !fell_short_;
     }
@@ -56,14 +56,15 @@ public:
         under_way_ = false;
         fell_short_ = !enough;
     }
-    /// The connection is over.
+    /// Resets the state, because the connection has ended.
     void on_ended() noexcept { under_way_ = fell_short_ = false; }
 
-    /// When the server is to be woken; `core::never` if no WAIT is under way.
+    /// Returns when to wake the server. `core::never` if no WAIT is in flight.
     [[nodiscard]] core::time_point wake_at() const noexcept {
         return under_way_ ? wake_at_ : core::never;
     }
-    /// It has been. That may have been too early, since the WAIT came later to the server than it was sent.
+    /// Sets the next time to wake the server. This one may have been too early, because the WAIT reached the
+    /// server later than it was sent.
     void on_woken(core::time_point now) noexcept {
         wake_at_ = now + pause_;
         pause_ *= 2;
@@ -73,7 +74,7 @@ private:
     core::milliseconds timeout_;
     std::string text_;
     bool under_way_ = false;
-    bool fell_short_ = false;  // the last one
+    bool fell_short_ = false;  // The last WAIT.
     core::time_point wake_at_ = core::never;
     core::milliseconds pause_{1};
 };

@@ -14,7 +14,7 @@ void resend_queue::add(const submission& command, script_form form, number sent_
     numbers& of_key = unfinished_[std::string(command.command.key)];
     of_key.reserve(of_key.size() + 1);
     if (const auto again = std::ranges::find(of_key, sent_as); again != of_key.end()) {
-        *again = not_sent;  // it keeps its place
+        *again = not_sent;  // It keeps its place.
     } else {
         of_key.push_back(not_sent);
     }
@@ -63,7 +63,8 @@ bool resend_queue::has_overtaken(std::string_view key, number as) const {
         return false;
     }
     const numbers& of_key = found->second;
-    const auto itself = std::ranges::find(of_key, as);  // else it is behind them all
+    // If it is not found, it comes after all of them.
+    const auto itself = std::ranges::find(of_key, as);
     return std::any_of(of_key.begin(), itself, [as](number other) { return other > as; });
 }
 

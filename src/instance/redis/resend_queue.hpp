@@ -15,10 +15,10 @@
 namespace colock::instance::redis {
 
 /// Commands that a server has answered without executing them, and that are sent again in another form. They
-/// stay in their order; and it is known which later commands for the same key have overtaken them, and so
-/// may have met a key that an earlier one should have deleted.
+/// keep their order. The queue also tracks which later commands for the same key have overtaken them. Such a
+/// command may have met a key that an earlier command should have deleted.
 ///
-/// Commands go to the server with numbers that grow, and are answered in this order.
+/// Commands are sent with increasing numbers and are answered in this order.
 class resend_queue {
 public:
     using number = std::uint64_t;
@@ -30,36 +30,38 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
-    /// Whether no command is waiting, or was sent again and is not answered yet.
+    /// Returns whether every command that was added is finally answered or dropped.
     [[nodiscard]] bool idle() const noexcept { return unfinished_.empty(); }
 
-    /// The command that was sent with that number is to be sent again. Throws `std::bad_alloc`, without effect.
+    /// Adds the command that was sent with that number, to send it again. Throws `std::bad_alloc`, without
+    /// effect.
     void add(const submission& command, script_form form, number sent_as);
 
-    /// Those that are to be sent now, in their order. For each of them comes `sent` or `drop`.
+    /// Removes and returns the commands to send now, in order. Each of them must be followed by `sent` or
+    /// `drop`.
     std::vector<entry> take();
 
-    /// A command for that key, the first of those that were taken, has gone out with that number; or will not.
+    /// Reports on the first taken command for that key: it was sent with that number, or will not be sent.
     void sent(std::string_view key, number as);
     void drop(std::string_view key);
 
-    /// The command with that number was answered for good.
+    /// Reports that the command with that number has its final answer.
     void answered(std::string_view key, number as);
 
-    /// Whether the command with that number was executed before an earlier one for its key.
+    /// Returns whether the command with that number was executed before an earlier one for its key.
     [[nodiscard]] bool has_overtaken(std::string_view key, number as) const;
 
     void clear() noexcept;
 
 private:
-    /// With what numbers the unfinished commands of a key have gone out again; `not_sent` if they have not.
+    /// The numbers with which the unfinished commands of a key were sent again. `not_sent` before that.
     using numbers = std::vector<number>;
     static constexpr number not_sent = UINT64_MAX;
 
     void finish(std::string_view key, number as);
 
     std::vector<entry> waiting_;
-    std::unordered_map<std::string, numbers> unfinished_;  // each in the order of the first sending
+    std::unordered_map<std::string, numbers> unfinished_;  // In the order of the first sending.
 };
 
 }  // namespace colock::instance::redis

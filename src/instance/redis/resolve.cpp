@@ -73,14 +73,14 @@ struct lookups::lookup {
         }
         ended_at = std::chrono::steady_clock::now();
         done.store(true, std::memory_order_release);
-        ::shutdown(ends[1], SHUT_RDWR);  // not a write, which may be a SIGPIPE
+        ::shutdown(ends[1], SHUT_RDWR);  // A write could raise SIGPIPE.
     }
 
     std::atomic<bool> done{false};
-    // The thread's until `done`, then everybody's to read.
+    // Owned by the thread until `done`. Read-only for all threads afterwards.
     resolver::result answer;
     std::chrono::steady_clock::time_point ended_at;
-    std::array<int, 2> ends{-1, -1};  // of a stream: of those who wait, and of the thread
+    std::array<int, 2> ends{-1, -1};  // Both ends of a stream: for the waiters and for the thread.
 };
 
 std::shared_ptr<lookups::lookup> lookups::join(const std::string& host, error_code& failure) {
@@ -125,7 +125,7 @@ void first_addresses::order(const std::string& endpoint,
 
 void first_addresses::prefer(const std::string& endpoint, const std::string& address) {
     if (by_endpoint_.size() >= most && !by_endpoint_.contains(endpoint)) {
-        by_endpoint_.clear();  // they are found again
+        by_endpoint_.clear();  // The addresses are learned again.
     }
     by_endpoint_[endpoint] = address;
 }
@@ -142,7 +142,7 @@ asio::awaitable<resolver::result> resolver::resolve(std::string host,
     if (!joined) {
         co_return result{{}, failure.message()};
     }
-    // Each of those who wait has a descriptor of its own, for this time only.
+    // Each waiter duplicates the descriptor for the duration of its wait.
     const int own = ::fcntl(joined->ends[0], F_DUPFD_CLOEXEC, 0);
     if (own < 0) {
         co_return result{{}, error_code(errno, boost::system::system_category()).message()};

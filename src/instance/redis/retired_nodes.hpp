@@ -11,18 +11,18 @@
 
 namespace colock::instance::redis {
 
-/// Nodes that an instance uses no longer, until their last command has its vote.
+/// Nodes that an instance no longer uses, until their last command has its vote.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class retired_nodes {
 public:
-    /// To be stopped next.
+    /// Adds a node. The caller stops it next.
     void add(const std::shared_ptr<node>& one) {
         std::erase_if(all_, [](const auto& other) { return other.expired(); });
         all_.push_back(one);
     }
 
-    /// As that of each node.
+    /// Calls `node::forget` on each node.
     void forget() noexcept {
         for (const auto& one : all_) {
             if (const auto alive = one.lock()) {

@@ -13,7 +13,7 @@
 
 namespace colock::instance::redis {
 
-/// A batch on its way through one connection: one write, and the replies matched by their order.
+/// A batch in flight on one connection: one write, and replies in order.
 struct sent_batch {
     sent_batch() = default;
     sent_batch(std::shared_ptr<const batch> sent, script_form scripts_as)
@@ -21,28 +21,28 @@ struct sent_batch {
 
     std::shared_ptr<const batch> commands;
     script_form form = script_form::shortest;
-    bool prelude_answered = false;    ///< of the next command, if it has one
-    bool waits_for_replicas = false;  ///< there is a WAIT behind them, which is not answered yet
+    bool prelude_answered = false;    ///< Of the next command, if it has a prelude.
+    bool waits_for_replicas = false;  ///< A WAIT follows the commands and is not answered yet.
 
-    /// The next command that has not been answered; null when all are.
+    /// Returns the next unanswered command. Null if all are answered.
     [[nodiscard]] const submission* next() const noexcept {
         return unanswered_.empty() ? nullptr : unanswered_.data();
     }
 
-    /// Whether none of its commands is answered.
+    /// Returns whether no command is answered.
     [[nodiscard]] bool is_unanswered() const noexcept {
         return commands && unanswered_.size() == commands->size();
     }
 
-    /// Whether there is no reply missing.
+    /// Returns whether all replies have arrived.
     [[nodiscard]] bool answered() const noexcept {
         return unanswered_.empty() && !waits_for_replicas;
     }
 
-    /// It, and all those behind it.
+    /// Returns the next unanswered command and all commands after it.
     [[nodiscard]] std::span<const submission> unanswered() const noexcept { return unanswered_; }
 
-    /// It has been.
+    /// Marks the next command as answered.
     void advance() noexcept {
         prelude_answered = false;
         unanswered_ = unanswered_.subspan(1);

@@ -12,8 +12,8 @@
 namespace colock::instance::redis {
 namespace {
 
-/// Clients leave the old master so much later, at most, than a majority of the Sentinels: they ask every second, and at
-/// once when they are told of a failover.
+/// Maximum delay between a majority of the Sentinels and a client that leaves the former master. Clients
+/// query every second, and immediately after a failover message.
 constexpr core::duration noticed_within = 3 * sentinel_watch::usual_interval / 2;
 
 std::vector<std::string> ports_of(const std::vector<address>& hosts) {
@@ -121,14 +121,14 @@ void sentinel::on_identity(const sentinel_watch& from, const std::string& addres
     }
 }
 
-/// Null if it is no longer asked.
+/// Returns null if the Sentinel is no longer queried.
 sentinel::member* sentinel::member_of(const sentinel_watch& from) {
     const auto found =
         std::ranges::find_if(members_, [&](const member& one) { return one.watch.get() == &from; });
     return stopped_ || found == members_.end() ? nullptr : &*found;
 }
 
-/// Has each Sentinel asked that is known and no duplicate, and no other.
+/// Watches every known Sentinel that is not a duplicate, and no others.
 void sentinel::ask_all_known() {
     std::vector<member> now;
     for (const known_sentinel& one : known_.all()) {
@@ -166,7 +166,7 @@ void sentinel::ask_all_known() {
     follow();
 }
 
-/// The one that is asked at an address of this one; null if there is none.
+/// Returns the member that watches an address of this Sentinel. Null if there is none.
 sentinel::member* sentinel::asked_as(const known_sentinel& one) {
     const auto found = std::ranges::find_if(members_, [&](const member& other) {
         return other.host == one.host &&
@@ -175,7 +175,7 @@ sentinel::member* sentinel::asked_as(const known_sentinel& one) {
     return found == members_.end() ? nullptr : &*found;
 }
 
-/// Of all Sentinels that are known. One that has no vote of its own, or cannot be asked, has none.
+/// Returns the opinions of all known Sentinels. A Sentinel that is a duplicate or unreachable has none.
 std::vector<std::optional<named_master>> sentinel::opinions() {
     std::vector<std::optional<named_master>> result;
     for (const known_sentinel& one : known_.all()) {
@@ -194,14 +194,14 @@ void sentinel::on_opinion(const sentinel_watch& from, const std::optional<named_
     }
 }
 
-/// The addresses of its name may have changed.
+/// Looks up the name again, because its addresses may have changed.
 void sentinel::on_unreachable(const sentinel_watch& from) {
     if (const member* const one = member_of(from)) {
         names_[one->host]->refresh();
     }
 }
 
-/// Once there is a master, or all Sentinels were heard.
+/// Ends the start when there is a master, or every Sentinel has replied or failed.
 void sentinel::end_start() {
     const bool all_heard =
         std::ranges::all_of(unresolved_, [](const auto& one) { return one.has_value(); }) &&
@@ -305,7 +305,7 @@ void sentinel::on_state_change(const node& from) {
     }
 }
 
-// --- For people ----------------------------------------------------------------------------------
+// --- Status --------------------------------------------------------------------------------------
 
 status sentinel::snapshot() const {
     std::shared_ptr<node> master;
@@ -353,7 +353,7 @@ status sentinel::snapshot() const {
     return result;
 }
 
-/// Of a host behind which no Sentinel is asked. The mutex is locked.
+/// Returns the status of a host whose Sentinels are not queried. The mutex must be locked.
 node_status sentinel::not_asked(std::size_t host) const {
     node_status result{
         to_.sentinels[host].display, "sentinel", stopped_ ? state::closed : state::connecting, {}};

@@ -24,12 +24,12 @@
 
 namespace colock::instance::redis {
 
-/// The topology of a master that Sentinels watch: each command goes to the server that a majority of them names, if
-/// that server says itself that it is a master.
+/// The topology of a master that Sentinels monitor. Each command goes to the server that a majority of the
+/// Sentinels names, if that server confirms that it is a master.
 ///
-/// While no majority can be asked, the master in use stays the master; it is left as soon as one Sentinel names another,
-/// until a majority agrees again. What no client can notice is that it is cut off from the Sentinels together
-/// with the old master; the server's `min-replicas-to-write` helps there.
+/// While no majority is reachable, the current master stays in use. If one Sentinel names another master, the
+/// client leaves the current one until a majority agrees again. A client cannot detect that it is cut off
+/// from the Sentinels together with the former master. The server's `min-replicas-to-write` limits that case.
 /// A host of the URI may be a name of several Sentinels: see `known_sentinels`.
 class sentinel final : public instance,
                        private node_observer,
@@ -57,15 +57,15 @@ public:
     [[nodiscard]] status snapshot() const override;
 
 private:
-    /// A Sentinel that is asked.
+    /// A Sentinel that is queried.
     struct member {
-        std::size_t host;  ///< the number of its host in the URI
+        std::size_t host;  ///< The number of its host in the URI.
         std::shared_ptr<sentinel_watch> watch;
         std::optional<named_master> opinion{};
-        bool heard = false;  ///< at least once
+        bool heard = false;  ///< It has replied or failed at least once.
     };
 
-    // From the look-ups, and the Sentinels.
+    // From the lookups and the Sentinels.
     void on_resolved(std::size_t index, const resolver::result& found) override;
     void on_identity(const sentinel_watch& from, const std::string& address,
                      const std::string& id) override;
@@ -89,7 +89,7 @@ private:
     void on_disconnected(const node& from) override;
     void on_state_change(const node& from) override;
     void on_redirected(const node& /*from*/, const submission& /*command*/,
-                       const resp::value& /*error*/) override {}  // comes only in a cluster
+                       const resp::value& /*error*/) override {}  // Only in a cluster.
     void on_pending() override { observer_.on_pending(index_); }
     void on_accepting() override { observer_.on_accepting(index_); }
     void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }
@@ -102,18 +102,18 @@ private:
     boost::asio::any_io_executor executor_;
     instance_observer& observer_;
 
-    std::vector<std::shared_ptr<name_watch>> names_;  // of the hosts of the URI
+    std::vector<std::shared_ptr<name_watch>> names_;  // Of the hosts of the URI.
     known_sentinels known_;
     std::atomic<bool> stopped_{false};
     bool starting_ = true;
 
-    mutable std::mutex mutex_;  // of what `snapshot` reads
+    mutable std::mutex mutex_;  // Protects the members that `snapshot` reads.
     std::vector<member> members_;
-    std::vector<std::optional<std::string>>
-        unresolved_;  // why each host is; empty before its first look-up
+    // Why the lookup of each host failed. Empty before its first lookup.
+    std::vector<std::optional<std::string>> unresolved_;
     std::shared_ptr<node> master_;
     retired_nodes retired_;
-    std::optional<named_master> named_;  // the master, as a majority has named it
+    std::optional<named_master> named_;  // The master that a majority has named.
     std::optional<std::string> last_run_id_;
 };
 

@@ -87,7 +87,8 @@ asio::awaitable<void> sentinel_watch::keep_asking() {
     }
 }
 
-/// Asks it at the first of its addresses where it answers, until this dialog ends. Gives the reason.
+/// Queries the Sentinel at the first of its addresses that answers, until this dialog ends. Returns the
+/// reason.
 asio::awaitable<std::string> sentinel_watch::find_and_ask() {
     std::string reason;
     std::vector<std::string> hosts = addresses_;
@@ -119,7 +120,8 @@ asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentine
     const std::vector<std::string_view> who_are_you{"SENTINEL", "MYID"};
     const std::vector<std::string_view> subscribe{"SUBSCRIBE", "+switch-master"};
     const std::vector<std::string_view> who_is_master{"SENTINEL", "MASTER", master_name_};
-    // Where that is refused, its address alone tells it from others; and asking again and again has to do.
+    // If MYID is refused, the address alone identifies the Sentinel. If SUBSCRIBE is refused, polling
+    // replaces it.
     const dialog::answer identity = co_await sentinel->ask(who_are_you);
     if (observer_ != nullptr) {
         observer_->on_identity(*this, numeric_host,
@@ -143,8 +145,8 @@ asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentine
     co_return sentinel->end_reason();
 }
 
-/// The answer is a map. It tells for how long the server at this address has been seen in its role.
-/// (https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/)
+/// Reads the reply, which is a map. It includes how long the server at this address has been seen in its
+/// role. See https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/
 std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
     if (const std::string problem = answer.problem(); !problem.empty()) {
         change_state(state::down, "it reports for '" + master_name_ + "': " + problem);

@@ -27,53 +27,54 @@ namespace colock::instance::redis {
 
 class sentinel_watch;
 
-/// Hears what a Sentinel says.
+/// Receives the replies of a Sentinel.
 class sentinel_observer {
 public:
-    /// A Sentinel was connected to at this address, and gives this ID; empty if it gives none.
+    /// A Sentinel was reached at this address and has reported this ID. Empty if it reports none.
     virtual void on_identity(const sentinel_watch& from, const std::string& address,
                              const std::string& id) = 0;
-    /// It names this master; or none, or it cannot be asked.
+    /// The Sentinel names this master. None if it names none or is unreachable.
     virtual void on_opinion(const sentinel_watch& from,
                             const std::optional<named_master>& opinion) = 0;
-    /// Its connection is over, or could not be made.
+    /// The connection has ended or could not be opened.
     virtual void on_unreachable(const sentinel_watch& from) = 0;
-    /// It has sent a message about a failover: the others may know of it, too.
+    /// The Sentinel has sent a failover message. The other Sentinels may have new answers too.
     virtual void on_failover_message() = 0;
 
 protected:
     ~sentinel_observer() = default;
 };
 
-/// Asks one Sentinel, again and again, which server is the master, and at once when it tells of a failover.
-/// (https://redis.io/docs/latest/develop/reference/sentinel-clients/)
+/// Queries one Sentinel periodically for the current master, and immediately after a failover message. See
+/// https://redis.io/docs/latest/develop/reference/sentinel-clients/
 ///
-/// Thread-safety: one thread at a time, but for `snapshot`.
+/// Thread-safety: one thread at a time, except for `snapshot`.
 class sentinel_watch final : public std::enable_shared_from_this<sentinel_watch> {
 public:
-    /// How often it asks, how often while there is no master that can be used, and how often at the most, however many
-    /// messages there are.
+    /// The usual interval, the interval while no master is usable, and the shortest interval between two
+    /// queries. The shortest one applies to any number of messages.
     static constexpr core::milliseconds usual_interval{1000};
     static constexpr core::milliseconds urgent_interval{100};
     static constexpr core::milliseconds shortest_interval{20};
 
-    /// The Sentinel is `to`, at one of these numeric addresses. `seed` feeds the jitter of reconnecting.
+    /// Watches the Sentinel `to`, which is at one of these numeric addresses. `seed` feeds the jitter of
+    /// reconnects.
     sentinel_watch(address to, std::vector<std::string> addresses, std::string master_name,
                    const connection_settings& settings, const core::backoff& reconnect,
                    std::uint64_t seed, const boost::asio::any_io_executor& executor,
                    sentinel_observer& observer);
 
     void start();
-    /// For good. Idempotent.
+    /// Stops permanently. Idempotent.
     void stop();
-    /// As `stop`, and the observer hears of nothing any more.
+    /// Stops, and drops the observer without further calls.
     void forget() noexcept;
     [[nodiscard]] const std::vector<std::string>& addresses() const noexcept { return addresses_; }
-    /// From the next connection on, it is looked for there.
+    /// Sets the addresses for the next connection.
     void look_at(const std::vector<std::string>& addresses) { addresses_ = addresses; }
-    /// Asks now, if it can.
+    /// Sends the query now, if there is a connection.
     void ask_now() noexcept;
-    /// From now on, asks at the urgent interval, or no longer.
+    /// Sets whether queries are sent at the urgent interval.
     void set_urgent(bool urgent) noexcept { urgent_ = urgent; }
 
     /// Thread-safe.

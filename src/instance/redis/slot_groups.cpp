@@ -16,7 +16,7 @@ using core::key_state;
 using core::vote;
 using core::vote_kind;
 
-/// How much a vote on a release says against it.
+/// Returns the rank of a vote on a release. A group with a higher rank decides the result.
 int weight_of(const vote& one) noexcept {
     switch (one.kind) {
         case vote_kind::granted:
@@ -95,7 +95,8 @@ void group_votes::end(const vote& failed) {
     }
 }
 
-/// Until all groups are free. The first obstacle is told.
+/// Adds the vote on the remaining lifetime of a group. The result names the first obstacle and the longest
+/// lifetime.
 void group_votes::add_remaining(const vote& vote) {
     if (std::exchange(is_first_, false) || vote.kind == vote_kind::failed) {
         result_ = vote;

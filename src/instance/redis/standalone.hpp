@@ -15,7 +15,7 @@
 
 namespace colock::instance::redis {
 
-/// The topology of one server: each command goes to the one node.
+/// The topology of a single server: each command goes to the one node.
 class standalone final : public instance, private node_observer {
 public:
     standalone(std::size_t index, const address& to, const redis_settings& settings,
@@ -43,7 +43,7 @@ private:
     void on_disconnected(const node& from) override { voters_->leave(index_, from.where()); }
     void on_state_change(const node& /*from*/) override { observer_.on_state_change(index_); }
     void on_redirected(const node& /*from*/, const submission& /*command*/,
-                       const resp::value& /*error*/) override {}  // comes only in a cluster
+                       const resp::value& /*error*/) override {}  // Only in a cluster.
     void on_pending() override { observer_.on_pending(index_); }
     void on_accepting() override { observer_.on_accepting(index_); }
     void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }

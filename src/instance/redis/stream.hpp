@@ -33,13 +33,13 @@
 
 namespace colock::instance::redis {
 
-/// Where an address is, with the numeric address of its host.
+/// Returns the endpoint of an address, with the numeric address of its host.
 boost::asio::generic::stream_protocol::endpoint endpoint_of(const address& to,
                                                             const std::string& numeric_host,
                                                             boost::system::error_code& failure);
 
-/// Opens a socket that no program inherits which this process starts: as long as that program ran, the server would
-/// see the connection as open.
+/// Opens a socket with close-on-exec. Otherwise a program that this process starts would inherit it and keep
+/// the connection open.
 int open_socket(const boost::asio::generic::stream_protocol& protocol,
                 boost::system::error_code& failure) noexcept;
 
@@ -65,7 +65,7 @@ public:
             socket_.non_blocking(true, failure);
         }
         if (!failure && endpoint.protocol().family() != AF_UNIX) {
-            error_code ignored;  // without it everything works, only slower
+            error_code ignored;  // Optional. Without it the connection is only slower.
             socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
         }
         co_return failure;
@@ -73,7 +73,8 @@ public:
 
     [[nodiscard]] bool encrypts() const noexcept { return encrypts_; }
 
-    /// Once it is connected, if it `encrypts`. Nothing is read from files before. Throws `address_error`.
+    /// Does the TLS handshake. Requires a connection and `encrypts`. Reads files only now. Throws
+    /// `address_error`.
     boost::asio::awaitable<error_code> shake_hands(const address& to, tls_contexts& contexts) {
         namespace asio = boost::asio;
         tls_context_ = contexts.of(to);
@@ -86,16 +87,17 @@ public:
         co_return failure;
     }
 
-    /// Writes what the socket takes at once. Gives how much that is: nothing with TLS, or after an error.
+    /// Writes the bytes that the socket accepts immediately. Returns their number, which is 0 with TLS or
+    /// after an error.
     std::size_t write_now(std::string_view bytes) {
         if (encrypts()) {
             return 0;
         }
-        error_code ignored;  // it comes up again when the rest is written
+        error_code ignored;  // The next write reports it again.
         return socket_.write_some(boost::asio::buffer(bytes), ignored);
     }
 
-    /// Writes all of it, which must stay where it is until then.
+    /// Writes all bytes. They must stay valid until the handler runs.
     template <typename Handler>
     void async_write(std::string_view bytes, Handler&& handler) {
         if (encrypts()) {
@@ -116,7 +118,7 @@ public:
         }
     }
 
-    /// Why it could not be connected, or has ended, for people.
+    /// Returns why it could not be connected, or has ended, for display.
     std::string explain(const error_code& failure, const address& to) {
         if (tls_) {
             return explain_tls_failure(tls_->native_handle(), failure, to);
@@ -125,7 +127,7 @@ public:
                                                   : failure.message();
     }
 
-    /// What is under way ends with `operation_aborted`, or another error.
+    /// Closes the socket. Pending operations fail with `operation_aborted` or another error.
     void close() noexcept {
         error_code ignored;
         socket_.close(ignored);
@@ -137,7 +139,7 @@ private:
     using socket =
         boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
 
-    /// Asio would open the socket without close-on-exec.
+    /// Opens the socket with close-on-exec, which Asio does not set.
     error_code open(const boost::asio::generic::stream_protocol& protocol) {
         error_code failure;
         const int handle = open_socket(protocol, failure);
@@ -152,7 +154,7 @@ private:
 
     socket socket_;
     bool encrypts_;
-    std::shared_ptr<boost::asio::ssl::context> tls_context_;  // from the handshake on
+    std::shared_ptr<boost::asio::ssl::context> tls_context_;  // From the handshake on.
     std::optional<boost::asio::ssl::stream<socket&>> tls_;
 };
 

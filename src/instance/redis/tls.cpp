@@ -25,7 +25,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// Throws unless a file could be used.
+/// Throws if a file could not be used.
 void expect_usable(const std::string& parameter, const std::string& file,
                    const error_code& failure) {
     if (!failure) {
@@ -50,8 +50,9 @@ bool is_numeric(const std::string& host) {
     return !failure;
 }
 
-/// Returns the host that must be in the certificate. Only the look-up needs the dot at the end of a name, and only the
-/// kernel needs the zone of an IPv6 address. Neither is part of a certificate, nor of SNI (RFC 6066, section 3).
+/// Returns the host that the certificate must contain. Only the lookup needs the dot at the end of a name.
+/// Only the kernel needs the zone of an IPv6 address. Neither belongs in a certificate or in SNI (RFC 6066,
+/// section 3).
 std::string expected_host(const address& to) {
     std::string host = to.tls_host.empty() ? to.host : to.tls_host;
     if (host.size() > 1 && host.ends_with('.')) {
@@ -63,7 +64,7 @@ std::string expected_host(const address& to) {
     return host;
 }
 
-/// Why the certificate of the server was not accepted; empty if it was.
+/// Returns why the server's certificate was not accepted. Empty if it was.
 std::string explain_verdict(long verdict, const address& to) {
     const std::string whose = "the certificate of " + expected_host(to);
     const std::string cure = to.tls_ca_file.empty()
@@ -92,7 +93,8 @@ std::string explain_verdict(long verdict, const address& to) {
     }
 }
 
-/// Changes when the file is written or replaced; also if that happens within one tick of the clock of the file system.
+/// Returns a text that changes when the file is written or replaced, even within one tick of the file
+/// system's clock.
 std::string state_of_file(const std::string& name) {
     struct stat of {};
     if (::stat(name.c_str(), &of) != 0) {
@@ -118,7 +120,7 @@ std::string state_of_files(const address& to) {
 
 asio::ssl::context make_tls_context(const address& to) {
     asio::ssl::context tls(asio::ssl::context::tls_client);
-    // A key that needs a password cannot be used: OpenSSL must not ask for it on the terminal.
+    // A key with a passphrase is not supported. OpenSSL must not ask for it on the terminal.
     tls.set_password_callback([](auto&&...) { return std::string(); });
     error_code failure;
     if (to.tls_ca_file.empty()) {
@@ -148,7 +150,8 @@ asio::ssl::context make_tls_context(const address& to) {
 
 std::shared_ptr<asio::ssl::context> tls_contexts::of(const address& to) {
     entry& known = made_[{to.tls_ca_file, to.tls_cert_file, to.tls_key_file, to.tls_verify}];
-    std::string now = state_of_files(to);  // before they are read: they may change meanwhile
+    // Taken before the files are read, because they may change during the read.
+    std::string now = state_of_files(to);
     if (!known.context || known.state_of_files != now) {
         known.context.reset();
         known.context = std::make_shared<asio::ssl::context>(make_tls_context(to));
@@ -161,7 +164,7 @@ error_code name_host(SSL* tls, const address& to) {
     std::string name = expected_host(to);
     const bool numeric = is_numeric(name);
     bool done = true;
-    if (!numeric) {  // only names may be told: RFC 6066
+    if (!numeric) {  // SNI permits only names (RFC 6066).
         done = ::SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                           name.data()) == 1;
     }
@@ -175,7 +178,7 @@ error_code name_host(SSL* tls, const address& to) {
         return {};
     }
     const auto reason = static_cast<int>(::ERR_get_error());
-    // OpenSSL does not always leave a reason. A certificate that nothing is checked against must not be accepted.
+    // OpenSSL does not always set an error. Without a host to check, no certificate may be accepted.
     return reason == 0 ? error_code(asio::error::invalid_argument)
                        : error_code(reason, asio::error::get_ssl_category());
 }

@@ -17,18 +17,19 @@
 
 namespace colock::instance::redis {
 
-/// The TLS settings of a client, read from files. Parsing the certificates of all usual authorities takes tens of
-/// milliseconds. So each set of files is read once, and again after one of them has changed.
+/// The TLS contexts of a client, loaded from files. Parsing the default CA certificates takes tens of
+/// milliseconds. Each set of files is therefore read once, and again after a change.
 ///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class tls_contexts {
 public:
-    /// The TLS settings of an address that has TLS. It looks at the files, but does not open them if they are as before.
-    /// Throws `address_error`.
+    /// Returns the TLS context of an address with TLS. Checks the files for changes, but reads them only if
+    /// they have changed. Throws `address_error`.
     std::shared_ptr<boost::asio::ssl::context> of(const address& to);
 
 private:
-    /// The parameters of an address that make a difference.
+    /// The parameters of an address that affect the context.
     using parameters = std::tuple<std::string, std::string, std::string, bool>;
     struct entry {
         std::string state_of_files;
@@ -38,11 +39,11 @@ private:
     std::map<parameters, entry> made_;
 };
 
-/// Has the handshake name the host that we want (SNI), where several share an address, and check that the certificate
-/// is for this host.
+/// Sets the host name for SNI and for the check of the certificate.
 boost::system::error_code name_host(SSL* tls, const address& to);
 
-/// Why a TLS connection was not made, or has ended, for people; with a cure where there is one.
+/// Returns why a TLS handshake failed or a TLS connection ended, for display. Includes the remedy if one is
+/// known.
 std::string explain_tls_failure(const SSL* tls, const boost::system::error_code& failure,
                                 const address& to);
 

@@ -31,12 +31,12 @@ constexpr std::string_view uri_forms =
     "redis+cluster://[user:password@]host[:port],..., "
     "unix:///path[?db=&user=&password=] and memory://name";
 
-/// Behind what is wrong with a URI, which may be the rest of a password.
+/// Appended to a problem that may be caused by an unescaped password.
 constexpr std::string_view escape_hint =
     " (is there a password in it? Special characters are written %40 for @, %3A for :, %2F for /, "
     "%3F for ?, %23 for #, %25 for %, %26 for &)";
 
-/// As users know them.
+/// The parameters in error texts.
 constexpr std::string_view server_parameters = "password_file, password_env, replicas_acked";
 constexpr std::string_view tls_parameters = "ca_file, cert_file, key_file, tls_host, verify";
 constexpr std::string_view tls_names[] = {"ca_file", "cert_file", "key_file", "tls_host", "verify"};
@@ -44,7 +44,7 @@ constexpr std::string_view sentinel_parameters =
     "sentinel_user, sentinel_password, sentinel_password_file, sentinel_password_env";
 constexpr std::string_view unix_parameters = "db, user, password";
 
-/// How an instance is reached, as its URI's scheme says.
+/// How the client reaches an instance, from its URI's scheme.
 struct scheme {
     std::string_view name;
     enum class kind_type { server, sentinel, cluster, unix_socket, memory } kind;
@@ -67,10 +67,10 @@ constexpr scheme schemes[] = {
     {"memory", scheme::kind_type::memory, false},
 };
 
-/// What a socket's address has room for, without the zero at its end.
+/// The longest path that fits in a socket address, without the terminating zero.
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
-/// Schemes and host names do not tell upper from lower case.
+/// Returns the text in lower case. Schemes and host names are case-insensitive.
 std::string lower_case(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -92,7 +92,8 @@ std::string list_of_schemes() {
     return result;
 }
 
-/// A URI that may name several hosts, separated by commas, as one that names the first of them; and the others.
+/// Splits a URI with several hosts, separated by commas, into a URI with the first host and the list of the
+/// others.
 struct split_uri {
     explicit split_uri(std::string_view uri) : with_first(uri) {
         const std::size_t scheme_end = uri.find("://");
@@ -121,7 +122,7 @@ struct split_uri {
     std::vector<std::string> others;
 };
 
-/// A parser of one URI, which knows what to say when something is wrong with it.
+/// A parser of one URI. It builds the error texts.
 class uri_parser {
 public:
     uri_parser(urls::url_view url, std::vector<std::string> other_hosts)
@@ -155,15 +156,15 @@ public:
 private:
     [[noreturn]] void fail(const std::string& problem) const { throw uri_error(problem); }
 
-    /// `what` with the text that is wrong, for an error; without it if it may be the rest of a
-    /// password with a character that should have been percent-encoded.
+    /// Returns `what` with the wrong text, for an error. Leaves the text out if it may be part of an
+    /// unescaped password.
     [[nodiscard]] std::string show(std::string_view what, std::string_view text) const {
         const std::string how_to_escape = hint();
         return how_to_escape.empty() ? std::string(what) + " '" + std::string(text) + "'"
                                      : std::string(what) + how_to_escape;
     }
 
-    /// How to escape a password, if what is wrong may be the rest of one.
+    /// Returns how to escape a password, if the wrong text may be part of one.
     [[nodiscard]] std::string hint() const {
         const std::string_view query = url_.encoded_query();
         const auto parameter = query.find("password=");
@@ -174,12 +175,12 @@ private:
         return std::string(cut_password ? escape_hint : std::string_view());
     }
 
-    /// A plus is one, and no space as in what a form sends.
+    /// Returns the query parameters. A plus is not decoded as a space.
     [[nodiscard]] urls::params_view parameters() const {
         return url_.params(urls::encoding_opts(/*space_as_plus=*/false));
     }
 
-    /// The last of several with one name would win.
+    /// Rejects duplicate parameters, because the last one would win silently.
     void check_parameters() const {
         std::set<std::string> seen;
         for (const auto& parameter : parameters()) {
@@ -190,7 +191,7 @@ private:
         }
     }
 
-    /// In its one normal form.
+    /// Returns the host in its normal form.
     static std::string ipv6_host(urls::url_view of) {
         const std::string zone = of.zone_id();
         return of.host_ipv6_address().to_string() + (zone.empty() ? "" : "%" + zone);
@@ -315,7 +316,7 @@ private:
         return result;
     }
 
-    /// The host and the port of a URI.
+    /// Returns the host and the port of a URI.
     [[nodiscard]] std::pair<std::string, std::string> parse_host(
         urls::url_view of, std::string_view default_port) const {
         std::string host = of.host_type() == urls::host_type::ipv6 ? ipv6_host(of)
@@ -339,7 +340,7 @@ private:
         return {std::move(host), std::to_string(of.port_number())};
     }
 
-    /// An address for each host of the list, with all else as in `common`.
+    /// Returns an address for each host of the list. Its other members are those of `common`.
     [[nodiscard]] std::vector<address> parse_hosts(const address& common,
                                                    std::string_view default_port) const {
         std::vector<address> result;
@@ -375,7 +376,7 @@ private:
         return result;
     }
 
-    /// `/master-name[/database]`
+    /// Parses `/master-name[/database]`.
     void parse_master_name(sentinel_address& result) const {
         const auto segments = url_.segments();
         auto segment = segments.begin();
@@ -392,7 +393,7 @@ private:
         }
     }
 
-    /// Of a parameter that this scheme does not have, or whose value is wrong.
+    /// Fails for a parameter that this scheme does not have, or whose value is wrong.
     [[noreturn]] void fail_parameter(const urls::param& parameter, const scheme& as) const {
         const bool is_sentinel = as.kind == scheme::kind_type::sentinel;
         const bool is_of_tls = std::ranges::find(tls_names, parameter.key) != std::end(tls_names) ||
@@ -431,7 +432,7 @@ private:
                  .append(known));
     }
 
-    /// Whether it is one of those of every server.
+    /// Parses a parameter that every server has. Returns whether it is one.
     bool parse_server_parameter(const urls::param& parameter, address& result) const {
         if (parameter.key == "replicas_acked") {
             result.replicas_acked = parse_replicas(parameter.value);
@@ -459,7 +460,7 @@ private:
         return true;
     }
 
-    /// Whether it is one that tells how to log in to the Sentinels.
+    /// Parses a parameter with credentials of the Sentinels. Returns whether it is one.
     bool parse_sentinel_parameter(const urls::param& parameter, const scheme& as,
                                   address& result) const {
         if (parameter.key == "sentinel_user") {
@@ -475,7 +476,7 @@ private:
         return true;
     }
 
-    /// Whether it is one that tells where a password is.
+    /// Parses a parameter with the location of a password. Returns whether it is one.
     bool parse_password_parameter(const urls::param& parameter, std::string_view prefix,
                                   address& result) const {
         const bool in_file = parameter.key == std::string(prefix) + "password_file";
@@ -530,7 +531,8 @@ private:
     std::vector<std::string> other_hosts_;
 };
 
-/// Whether somebody has given an address instead of its URI. A host may have the name of a scheme: `redis:6379`.
+/// Returns whether the text is an address instead of a URI. A host may have the name of a scheme:
+/// `redis:6379`.
 bool lacks_scheme(std::string_view text) {
     if (text.empty() || text.find("://") != std::string_view::npos) {
         return false;
@@ -554,8 +556,8 @@ bool is_valid(const std::string& uri) {
     }
 }
 
-/// Says which URI is meant. The text may hold a password. So it is repeated only if it is an address and nothing else. A word
-/// alone may be a password too.
+/// Fails with the URI that was probably meant. The text may contain a password. It is therefore repeated only
+/// if it is nothing but an address. A single word may be a password too.
 [[noreturn]] void fail_without_scheme(std::string_view text) {
     const std::string quoted = "'" + std::string(text) + "' is ";
     if (text.starts_with("//")) {
@@ -597,7 +599,7 @@ any_address parse_uri(std::string_view uri) {
     const split_uri split(uri);
     const auto parsed = urls::parse_uri(split.with_first);
     if (!parsed) {
-        // It may hold a password: do not repeat it.
+        // The text may contain a password, so it is not repeated.
         const bool may_hold_password = uri.find('@') != std::string_view::npos;
         std::string problem(uri.empty() ? "the URI is empty" : "malformed URI");
         problem += may_hold_password ? escape_hint : std::string_view();

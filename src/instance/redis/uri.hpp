@@ -13,15 +13,15 @@
 
 namespace colock::instance::redis {
 
-/// `memory://name`
+/// The instance `memory://name`.
 struct memory_address {
     std::string name;
 };
 
-/// What an instance's URI stands for.
+/// The kinds of instances that a URI can name.
 using any_address = std::variant<memory_address, address, sentinel_address, cluster_address>;
 
-/// What is wrong with a URI. The text never shows the password.
+/// The error in a URI. The text never contains the password.
 class uri_error : public std::invalid_argument {
 public:
     using std::invalid_argument::invalid_argument;
@@ -30,11 +30,12 @@ public:
 /// Parses an instance's URI: see `config::instances`. Throws `uri_error`.
 any_address parse_uri(std::string_view uri);
 
-/// Returns what the URI alone tells of the instance that votes, for `same_voter`. A master is found through any of its Sentinels,
-/// and a cluster through any of its nodes. So two lists that have a host in common mean one instance.
+/// Returns the places of the voting instance that its URI contains, for `same_voter`. A master is reachable
+/// through any of its Sentinels, and a cluster through any of its nodes. Two lists with a common host
+/// therefore mean one instance.
 voter voter_of(const any_address& address);
 
-/// Returns the URI for people, without user and password.
+/// Returns the URI for display, without user and password.
 std::string display_of(const any_address& address);
 
 }  // namespace colock::instance::redis

@@ -14,7 +14,7 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-/// A host in one normal form.
+/// Returns a host in its normal form.
 std::string normal_host(std::string_view host) {
     std::string result(host);
     std::ranges::transform(result, result.begin(), [](char c) {
@@ -36,7 +36,8 @@ std::string normal_host(std::string_view host) {
                                   : numeric.to_string();
 }
 
-/// A path without what changes nothing. (`..` behind a link leads elsewhere than its text.)
+/// Returns a path without `.` and empty parts. Keeps `..`, because after a symbolic link it leads elsewhere
+/// than the text suggests.
 std::string normal_path(const std::string& path) {
     std::filesystem::path result;
     for (const std::filesystem::path& part : std::filesystem::path(path)) {

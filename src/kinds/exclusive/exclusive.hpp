@@ -7,8 +7,8 @@
 
 namespace colock::kinds {
 
-/// Redlock's key: a string that holds the token of the one holder, and lives for its ttl. The locks of other libraries
-/// on the same name exclude it, and are excluded.
+/// The key of Redlock: a string that holds the token of the only holder and lives for its ttl. Locks of other
+/// libraries on the same name exclude it, and it excludes them.
 ///
 /// Algorithm: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 extern const lock_kind& exclusive;

@@ -1,11 +1,12 @@
--- Moves a lock's fence counter on, under any holder. It is the second half of fence.lua or share.lua, for a node of a cluster that
--- has only one of the two keys while their slot moves. The caller has the lock's key already.
+-- Advances a lock's fence counter under any holder. It is the second half of fence.lua or share.lua. A
+-- cluster node needs it if it has only one of the two keys while their slot moves. The caller already
+-- has the lock's key.
 --
--- KEYS[1]  the counter
--- ARGV[1]  what the counter must be at least; 0: nothing is asked
--- ARGV[2]  how long to keep the counter, in milliseconds
--- ARGV[3]  'count' for a writer, 'read' for a reader: see fence_counter.lua
--- Returns  the counter
+-- KEYS[1]  The counter.
+-- ARGV[1]  The smallest value for the counter, or 0 for none.
+-- ARGV[2]  How long to keep the counter, in milliseconds.
+-- ARGV[3]  'count' for a writer, 'read' for a reader: see fence_counter.lua.
+-- Returns  The counter.
 
 --@include fence_counter.lua
 

@@ -1,14 +1,19 @@
--- Moves a lock's fence counter on. With that it takes the lock's key, or leaves it with its holder.
+-- Advances a lock's fence counter. It also acquires the lock's key, or leaves the key with its holder.
 --
--- KEYS[1]  the key
--- KEYS[2]  the counter
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds with which to take the key, if there is none;
---          or 0: leave the key alone, and the counter too unless the token holds the key, if only as a reader
--- ARGV[3]  what the counter must be at least; 0: more than it was
--- ARGV[4]  how long to keep the counter, in milliseconds
--- Returns  the counter; 0 there is no such key; -1 another token holds it; '@<label>' likewise, if that token has a label;
---          'holds <type>' no lock wrote it
+-- KEYS[1]  The key.
+-- KEYS[2]  The counter.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds to acquire the key with, if it does not exist. 0 leaves the key alone. The
+--          counter is then advanced only if the token holds the key, even if only as a reader.
+-- ARGV[3]  The smallest value for the counter. 0 means more than before.
+-- ARGV[4]  How long to keep the counter, in milliseconds.
+-- Returns  One of these replies:
+-- * The counter.
+-- * 0: the key does not exist.
+-- * -1: another token holds the key.
+-- * '@<label>': another token holds the key, and has this label.
+-- * 'of <lock>': a lock of another kind has the key.
+-- * 'holds <type>': no lock wrote the key.
 
 --@include ../look.lua
 --@include ../lock_key.lua
@@ -17,7 +22,7 @@ local function holds(key, token, value)
     if type(value) ~= 'table' then
         return value == token or is_former(value, token)
     end
-    -- A share that has ended is in the key until another reader or a writer comes.
+    -- A share that has ended stays in the key until another reader or a writer comes.
     local set = read_set(key)
     return set and share_of(key, token, set)
 end
@@ -34,7 +39,7 @@ end
 
 --@include fence_counter.lua
 
--- The counter first: no token has a key before it is counted.
+-- The counter comes first, so that no token has a key before it is counted.
 local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], true)
 if counter == nil then
     return cannot_go_on()

@@ -1,10 +1,11 @@
--- A lock's fence counter. One that is there moves in step with those of other instances, so that they agree. One that is missing
--- begins behind no other.
+-- A lock's fence counter. An existing counter advances in step with those of other instances, so that they
+-- agree. A new counter begins behind no other.
 
--- Where the counter `key` goes: to `least`, but never back. If `least` is 0, it moves to the current second at least. A writer counts:
--- the counter moves to more than it was. A reader sees it as the last writer has left it, unless it is behind the current second:
--- older data may have come back, with a counter that is behind the last writer's.
--- Returns nil if it cannot go on. The second result says whether there is a counter. Changes nothing.
+-- Returns the next value of the counter `key`. It is at least `least`, and never goes back. If `least` is 0,
+-- it is at least the current second. For a writer, it is then more than before. For a reader, it is the value
+-- of the last writer, unless that is behind the current second. Older data may have come back, with a counter
+-- behind the last writer's. Returns nil if there is no next value. The second result says whether the counter
+-- exists. Changes nothing.
 local function next_count(key, least, is_counted)
     local time = redis.call('time')
     local second = time[1] * 2 ^ 20
@@ -30,12 +31,12 @@ local function try_count(key, is_there)
     redis.call('set', key, '', is_there and 'nx' or 'xx', 'px', 1)
 end
 
--- Writes the counter, which is kept for `ttl` milliseconds.
+-- Writes the counter and keeps it for `ttl` milliseconds.
 local function keep_count(key, counter, ttl)
     redis.call('set', key, string.format('%.0f', counter), 'px', ttl)
 end
 
--- Moves the counter on. Returns it; nil if it cannot go on.
+-- Advances the counter. Returns it, or nil if there is no next value.
 local function move_on(key, least, ttl, is_counted)
     local counter = next_count(key, least, is_counted)
     if counter then

@@ -63,7 +63,7 @@ public:
                 if (key.exists()) {
                     return key.denial();
                 }
-                // The counter first: a token that has the key was counted.
+                // The counter comes first, so that a token that has the key was counted.
                 vote counted = move_fence(command, fence_use::count, keys, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);
@@ -84,7 +84,7 @@ public:
         return counts(command);
     }
 
-    /// The key, and then the counter.
+    /// The key first, and then the counter.
     [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
         kinds::command count = command;
         count.part = counter_part;
@@ -100,7 +100,7 @@ public:
     }
 
 private:
-    /// Whether the fence counter has a part in it.
+    /// Returns whether the command uses the fence counter.
     static bool counts(const kinds::command& command) noexcept {
         return command.step == step::acquire || command.step == step::confirm;
     }

@@ -7,8 +7,8 @@
 
 namespace colock::kinds {
 
-/// `exclusive`, and each grant counts: it brings the next value of a counter beside the key, which a quorum has to agree
-/// on. See `core::lease`.
+/// Like `exclusive`, but each grant brings the next value of a counter next to the key. A quorum must agree
+/// on the value. See `core::lease`.
 extern const lock_kind& fenced;
 
 }  // namespace colock::kinds

@@ -1,11 +1,11 @@
--- As take_turn.lua, and moves the lock's fence counter on with that.
+-- Does the same as take_turn.lua, and advances the lock's fence counter.
 --
--- KEYS[1] to KEYS[3]  as there
--- KEYS[4]             the counter
--- ARGV[1] to ARGV[4]  as there
--- ARGV[5]             what the counter must be at least; 0: more than it was
--- ARGV[6]             how long to keep the counter, in milliseconds
--- Returns  the counter; 0 not taken
+-- KEYS[1] to KEYS[3]  As in take_turn.lua.
+-- KEYS[4]             The counter.
+-- ARGV[1] to ARGV[4]  As in take_turn.lua.
+-- ARGV[5]             The smallest value for the counter. 0 means more than before.
+-- ARGV[6]             How long to keep the counter, in milliseconds.
+-- Returns             The counter, or 0 if the key was not acquired.
 
 --@include ../look.lua
 --@include waiters.lua
@@ -25,7 +25,7 @@ if redis.call('exists', KEYS[1]) == 0 then
         end
         try(queue, ticket, life)
         try_count(KEYS[4], is_there)
-        keep_count(KEYS[4], counter, ARGV[6])  -- first: no token has a key before it is counted
+        keep_count(KEYS[4], counter, ARGV[6])  -- No token has a key before it is counted.
         redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
         remove(queue, dead)
         if first then

@@ -1,11 +1,12 @@
--- The sender becomes the last of a lock's waiters, if it is none of them yet.
+-- Makes the sender the last of a lock's waiters, unless it is already one of them.
 --
--- KEYS[1]  the queue of the waiters: see waiters.lua
--- KEYS[2]  the ticket of our client
--- ARGV[1]  the member of the sender in the queue
--- ARGV[2]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
--- Returns  the number of the waiter of our client that is directly before it; its own number if nobody is; 0 if a waiter of another
---          client is, or if it was there already
+-- KEYS[1]  The queue of the waiters: see waiters.lua.
+-- KEYS[2]  The ticket of the sender's client.
+-- ARGV[1]  The member of the sender in the queue.
+-- ARGV[2]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long.
+-- Returns  The number of the waiter directly before it, if that waiter is of the same client. The sender's
+--          own number if no waiter is before it. Otherwise 0: a waiter of another client is directly before
+--          it, or it was already in the queue.
 
 --@include ../look.lua
 --@include waiters.lua

@@ -56,7 +56,7 @@ public:
           own_{command.ticket, command.place},
           ttl_(command.place_ttl) {}
 
-    /// The vote if one of the two keys was not written by colock.
+    /// Returns the vote if colock did not write one of the two keys.
     [[nodiscard]] std::optional<vote> problem() const {
         if (entry_ != nullptr && all_ == nullptr) {
             return foreign(name_);
@@ -68,7 +68,8 @@ public:
                    : std::optional(foreign(ticket_));
     }
 
-    /// As first_of in waiters.lua, without the dead ones, which it removes: whether a waiter of our client would be the next one.
+    /// Removes the dead waiters at the front. Returns whether a waiter of this client is next, as first_of in
+    /// waiters.lua does.
     bool is_our_turn() {
         while (all_ != nullptr && !all_->members.empty() && is_dead(all_->members.front())) {
             erase(all_->members.front());
@@ -101,7 +102,7 @@ public:
         }
     }
 
-    /// As stay.lua.
+    /// Does the same as stay.lua.
     vote stay() {
         table::entry* const ticket = keys_.find(ticket_, now_);
         if (ticket == nullptr || !has(own_.place) || !has(command_.value)) {
@@ -143,12 +144,13 @@ private:
                keys_.find(ticket_of(command_.key, client), now_) != nullptr;
     }
 
-    /// As first_of in waiters.lua: a smaller number of our client was left behind.
+    /// Returns whether a waiter is dead, as first_of in waiters.lua does. A smaller number of this client
+    /// was left behind.
     [[nodiscard]] bool is_dead(waiters::member one) const {
         return one.client == own_.client ? one.place < own_.place : !lives(one.client);
     }
 
-    /// It never ends earlier by that.
+    /// Writes the ticket. This never shortens its remaining time.
     void write_ticket() {
         const table::entry* const ticket = keys_.find(ticket_, now_);
         const core::time_point end = now_ + ttl_;
@@ -254,7 +256,7 @@ public:
 
 constexpr waiters_kind the_waiters;
 
-/// Only its acquire differs from that of the kind whose leases it has.
+/// Its acquire respects the order of the waiters. All other steps are those of the kind whose leases it has.
 class fifo_kind final : public lock_kind {
 public:
     constexpr fifo_kind(const kind_traits& traits, bool is_fenced)
@@ -327,14 +329,15 @@ public:
         return asks_for_turn(command) || of_its_leases().has_auxiliary_key(command);
     }
 
-    /// Without its queue, an acquire could go past a waiter. So it waits until the slot has moved.
+    /// Without its queue, an acquire could overtake a waiter. It therefore waits until the slot has moved.
     [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
         return asks_for_turn(command) ? std::vector<kinds::command>()
                                       : of_its_leases().apart(command);
     }
 
 private:
-    /// What heals puts back a lock that is held.
+    /// Returns whether the command needs a turn. A command that heals restores a lock that is held,
+    /// so it needs none.
     static bool asks_for_turn(const kinds::command& command) noexcept {
         return core::takes_key(command) && !command.heals;
     }

@@ -13,25 +13,25 @@
 
 namespace colock::kinds {
 
-/// `exclusive`, and `fenced`, of which the order of the waiters binds: an instance grants only to the first living waiter. For a lock
-/// on one instance. Its leases are those of `exclusive` and `fenced`.
+/// Like `exclusive` and `fenced`, but the order of the waiters is binding. An instance grants only to the
+/// first living waiter. Such a lock is on one instance. Its leases are those of `exclusive` and `fenced`.
 ///
-/// Each waiter has a member in a sorted set beside the key, and each client has a ticket, which lives as long as the client waits, and
-/// lives. See waiters.lua, and `core::queue_place`.
+/// Each waiter has a member in a sorted set next to the key. Each client has a ticket, a key that exists
+/// while the client runs and waits. See waiters.lua and `core::queue_place`.
 extern const lock_kind& fifo;
 extern const lock_kind& fenced_fifo;
 
-/// The name of that sorted set.
+/// Returns the name of the sorted set.
 inline std::string waiters_key(std::string_view key) {
     return auxiliary_key(key, "waiters");
 }
 
-/// What the name of each client's ticket begins with; its number follows.
+/// Returns the prefix of the names of the clients' tickets. The number of the client follows.
 inline std::string waiters_ticket_prefix(std::string_view key) {
     return auxiliary_key(key, "waiters:");
 }
 
-/// That set in memory, the longest waiting first. A ticket is an empty string.
+/// The sorted set in memory. The longest waiting member comes first. A ticket is an empty string.
 struct waiters {
     struct member {
         std::uint64_t client;

@@ -1,10 +1,10 @@
--- One of a lock's waiters leaves.
+-- Removes a waiter from a lock's queue.
 --
--- KEYS[1]  the queue of the waiters: see waiters.lua
--- KEYS[2]  the ticket of its client
--- ARGV[1]  its member in the queue
--- ARGV[2]  how long to keep the ticket if others wait, in milliseconds
--- Returns  0
+-- KEYS[1]  The queue of the waiters: see waiters.lua.
+-- KEYS[2]  The ticket of its client.
+-- ARGV[1]  Its member in the queue.
+-- ARGV[2]  How long to keep the ticket if others wait, in milliseconds.
+-- Returns  0.
 
 --@include ../look.lua
 --@include waiters.lua

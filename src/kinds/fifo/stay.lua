@@ -1,12 +1,13 @@
--- Keeps the places of a client's waiters, and tells who is before them.
+-- Keeps the places of a client's waiters, and reports which client is before them.
 --
--- KEYS[1]  the queue of the waiters: see waiters.lua
--- KEYS[2]  the ticket of our client
--- ARGV[1]  the member of the first waiter of our client
--- ARGV[2]  the member of the last one
--- ARGV[3]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative: the slot is being moved to
---          this node, and the tickets of others may be at the other one. So all count as alive.
--- Returns  the number of the client before ours; 0 there is none; -1 some places may be missing
+-- KEYS[1]  The queue of the waiters: see waiters.lua.
+-- KEYS[2]  The ticket of the client.
+-- ARGV[1]  The member of the client's first waiter.
+-- ARGV[2]  The member of its last waiter.
+-- ARGV[3]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. A negative
+--          value means that the slot is being moved to this node. The tickets of other clients may then be at
+--          the other node, so all clients count as alive.
+-- Returns  The number of the client before this one, or 0 if there is none. -1 if some places may be missing.
 
 --@include ../look.lua
 --@include waiters.lua
@@ -16,13 +17,14 @@ local problem = check(queue, ticket)
 if problem then
     return problem
 end
--- While there was no ticket, any of our places may have been skipped.
+-- While there was no ticket, any place of this client may have been skipped.
 local rank = redis.call('zrank', queue, ARGV[1])
 local left = redis.call('pttl', ticket)
 if not rank or not redis.call('zscore', queue, ARGV[2]) or left == -2 then
     return -1
 end
--- If the first one is ours, it is our turn, even if our first waiter has lost its place and stands behind others.
+-- If the first living waiter is of this client, it is the client's turn. This holds even if the client's
+-- first waiter has lost its place and stands behind others.
 local before, dead, ended = 0, {}, {}
 if tonumber(ARGV[3]) > 0 then
     local first
@@ -33,8 +35,8 @@ if tonumber(ARGV[3]) > 0 then
 else
     before = client_before(queue, rank)
 end
--- The ticket is written only now and then, since that tells the client behind ours. It is also written if a place is removed that our
--- client had left behind.
+-- The ticket is written only rarely, because a write notifies the client behind. It is also written if dead
+-- places at the front are removed. One of them may be a place that this client had left behind.
 local is_written = left < life / 2 or ended[1] ~= nil
 if is_written or dead[1] then
     try(queue, ticket, life)

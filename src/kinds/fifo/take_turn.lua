@@ -1,16 +1,17 @@
--- Takes a lock's key if it is free, and no living waiter of another client is before those of our client. Else the sender becomes the
--- last of its waiters, if it waits and is none of them yet.
+-- Acquires a lock's key if it is free, and no living waiter of another client is before those of this client.
+-- Otherwise the sender becomes the last waiter, if it waits and is not in the queue yet.
 --
--- KEYS[1]  the key
--- KEYS[2]  the queue of its waiters: see waiters.lua
--- KEYS[3]  the ticket of our client
--- ARGV[1]  the token
--- ARGV[2]  the ttl of the key, in milliseconds
--- ARGV[3]  the member of the sender in the queue
--- ARGV[4]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative: the sender does not wait
--- Returns  OK taken; 0 not taken
+-- KEYS[1]  The key.
+-- KEYS[2]  The queue of its waiters: see waiters.lua.
+-- KEYS[3]  The ticket of the sender's client.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl of the key, in milliseconds.
+-- ARGV[3]  The member of the sender in the queue.
+-- ARGV[4]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative if
+--          the sender does not wait.
+-- Returns  OK if the key was acquired, otherwise 0.
 
--- Mostly nobody waits.
+-- The usual case: there is no queue.
 local taken = redis.call('exists', KEYS[2]) == 0 and redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])
 if taken then
     return taken

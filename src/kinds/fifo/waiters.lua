@@ -1,12 +1,13 @@
--- The waiters of a lock whose order binds. A sorted set has a member for each of them, the longest waiting first. A member is the number
--- of its client, a dot, and a number among the waiters of that client. Each client has a ticket: an empty string that lives as long as
--- the client waits, and lives. The waiters of a client without a ticket are dead, and are skipped.
+-- The waiters of a lock whose order is binding. A sorted set has a member for each waiter, and the longest
+-- waiting one comes first. A member is the number of the client, a dot, and the number of the waiter in its
+-- client. Each client has a ticket: an empty string that exists while the client runs and waits. The waiters
+-- of a client without a ticket are dead, and are skipped.
 
 local function client_of(member)
     return string.match(member, '^(%d+)%.%d+$')
 end
 
--- The number of a waiter among those of its client.
+-- Returns the number of a waiter in its client.
 local function number_of(member)
     return tonumber(string.match(member, '%d+$'))
 end
@@ -15,7 +16,8 @@ local function foreign(name)
     return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
 end
 
--- The answer about a key of the two that was not written by colock; nil if both were, or are not there. The ends of a queue tell.
+-- Returns the error about one of the two keys that colock did not write. Returns nil if colock wrote both, or
+-- if they do not exist. The first and the last member decide about a queue.
 local function check(queue, ticket)
     for _, place in ipairs({0, -1}) do
         local members = look('zrange', queue, place, place)
@@ -27,8 +29,9 @@ local function check(queue, ticket)
     return value and value ~= '' and foreign(ticket) or nil
 end
 
--- Whether a client has a ticket, by the name of the ticket of our client `own`. (The tickets of others cannot be among the keys: only
--- the queue has their numbers. They are in the slot of the queue.)
+-- Returns whether a client has a ticket. `ticket` is the name of the ticket of the sender's client, and `own`
+-- is that client's number. The tickets of other clients cannot be among the keys, because only the queue has
+-- their numbers. They are in the slot of the queue.
 local function lives(client, ticket, own)
     local name = string.sub(ticket, 1, -#own - 1) .. client
     local found = redis.pcall('exists', name)
@@ -36,13 +39,14 @@ local function lives(client, ticket, own)
         if not string.find(found.err, 'non local key') then
             return redis.call('exists', name) == 1
         end
-        return true  -- the slot is being moved, and the ticket may be at the other node
+        return true  -- The slot is being moved, and the ticket may be at the other node.
     end
     return found == 1
 end
 
--- The first living waiter, and the dead ones before it. Our client's waiter `own` is the first of those that our client has. So a place
--- of our client with a smaller number is one that was left behind, and dead. Returns nil if no waiter lives.
+-- Returns the first living waiter, and the dead ones before it. `own` is the first waiter of the sender's
+-- client. A place of that client with a smaller number was therefore left behind, and is dead. Returns nil if
+-- no waiter lives.
 local function first_of(queue, ticket, own)
     local dead = {}
     for place = 0, math.huge do
@@ -65,8 +69,9 @@ local function first_of(queue, ticket, own)
     end
 end
 
--- The client of the last living waiter before that place, but our own, and the dead waiters behind it. 0: there is none. Without a
--- ticket, all live.
+-- Returns the client of the last living waiter before a place, except for the client `own`. Returns
+-- 0 if there is none. The second result has the dead waiters behind it. Without a ticket, all
+-- waiters count as alive.
 local function client_before(queue, place, ticket, own)
     local dead = {}
     for i = place - 1, 0, -1 do
@@ -82,8 +87,8 @@ local function client_before(queue, place, ticket, own)
     return 0, dead
 end
 
--- Raises an error if the server refuses what the functions below do. Changes nothing, but that a queue lives for `life` milliseconds
--- at least.
+-- Raises an error if the server refuses a command of the functions below. The only change is that a queue
+-- lives for at least `life` milliseconds.
 local function try(queue, ticket, life)
     redis.call('zscore', queue, '')
     redis.call('zadd', queue, 'xx', 0, '')
@@ -94,13 +99,13 @@ local function try(queue, ticket, life)
     end
 end
 
--- To write a ticket tells the client behind it to look where it is. It never ends earlier by that: another lock object of the client may
--- have a longer `life`.
+-- Writes a ticket, which notifies the client behind it. This never shortens the remaining time of the ticket,
+-- because another lock object of the client may have a longer `life`.
 local function write_ticket(ticket, life)
     redis.call('set', ticket, '', 'px', math.max(redis.call('pttl', ticket), life))
 end
 
--- A waiter is one of the queue. If it was not, it becomes the last. Returns what enter.lua returns.
+-- Makes a waiter the last one, unless it is already in the queue. Returns the reply of enter.lua.
 local function enter(queue, ticket, member, life)
     if redis.call('zscore', queue, member) then
         if redis.call('exists', ticket) == 0 then
@@ -126,9 +131,9 @@ local function remove(queue, members)
     end
 end
 
--- A waiter of our client has had its turn, or has left. Its place is gone, if it had one. After a lost command a later waiter of our
--- client may be before it, and keeps its place. An empty queue leaves no ticket. If the server refuses to
--- write the ticket, the client behind it looks a little later.
+-- Removes the place of a waiter that has had its turn or has left. After a lost command, a later waiter of
+-- this client may be before it. That waiter keeps its place. An empty queue leaves no ticket. If the server
+-- refuses to write the ticket, the client behind looks a little later.
 local function leave(queue, ticket, member, life)
     if not redis.call('zscore', queue, member) then
         return
@@ -137,7 +142,7 @@ local function leave(queue, ticket, member, life)
     local left = redis.call('pttl', ticket)
     redis.call('zrem', queue, member)
     local longest = 1
-    if others then  -- no ticket lives longer than the queue
+    if others then  -- No ticket lives longer than the queue.
         local kept = redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))
         longest = math.max(left, kept == 1 and life or 1)
     end

@@ -1,12 +1,15 @@
--- Has a token hold all its names for a ttl at least, if it still holds all of them. It never shortens a life, as extend.lua.
+-- Makes a token hold all its names for at least the ttl, if it still holds all of them. Like extend.lua, it
+-- never shortens the remaining time.
 --
--- It needs no memory. PEXPIRE is never refused for memory.
+-- It needs no memory. The server never refuses PEXPIRE for lack of memory.
 --
--- KEYS[i]  the names
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds
--- Returns  1 extended; 0 the token does not hold all of them, and nothing else does; 'at <number> <answer>' something else has this
---          name: see names.lua
+-- KEYS[i]  The names.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds.
+-- Returns  One of these replies:
+-- * 1: extended.
+-- * 0: the token does not hold all of them, and nothing else holds one.
+-- * 'at <number> <answer>': something else has this name. See names.lua.
 
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 local all = true

@@ -49,7 +49,8 @@ std::vector<std::string_view> names_of(const command& command) {
     return result;
 }
 
-/// The vote of an instance at which something else has this name. `there` is the vote about that name alone.
+/// Returns the vote of an instance on which something else has this name. `there` is the vote about
+/// that name alone.
 vote denied_at(std::string_view name, const vote& there) {
     const std::string_view what = there.detail ? std::string_view(*there.detail) : "";
     std::string text = "the name '" + std::string(name) + "' ";
@@ -72,7 +73,7 @@ vote denied_at(std::string_view name, const vote& there) {
     return result;
 }
 
-/// Of the scripts: `at <number> <answer>`, as names.lua, and perhaps a PTTL.
+/// Decodes the scripts' reply `at <number> <answer>`, as in names.lua. A PTTL may follow.
 vote decode_denial(const command& command, const resp::value& reply) {
     constexpr std::string_view before = "at ";
     if (reply.type != resp::type::simple_string || !reply.text.starts_with(before)) {
@@ -93,7 +94,7 @@ vote decode_denial(const command& command, const resp::value& reply) {
                                                  : unexpected(reply);
 }
 
-/// Many releases in one call of release_all.lua.
+/// Combines releases into one call of release_all.lua.
 class release_names final : public coalescing {
 public:
     constexpr release_names() = default;
@@ -144,7 +145,7 @@ public:
                .releases = &released_together,
                .acquired_natively = true,
                .holder_grants_by_one = true,
-               // Its ticket at one name would keep others from that name while it waits for another one.
+               // A ticket at one name would keep others from that name during the wait for another one.
                .joins_remote_queue = false}) {}
 
     void encode(const command& command, const capabilities& server, script_form form,
@@ -216,7 +217,7 @@ public:
         }
     }
 
-    /// Each name by itself.
+    /// Returns one command for each name, or nothing if there is only one name.
     [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
         std::vector<kinds::command> result(count_of(command), command);
         for (std::size_t i = 0; i != result.size(); ++i) {
@@ -227,7 +228,7 @@ public:
     }
 
 private:
-    /// https://redis.io/docs/latest/commands/msetex/, https://valkey.io/commands/msetex/
+    /// See https://redis.io/docs/latest/commands/msetex/ and https://valkey.io/commands/msetex/.
     static void write_msetex(const command& command, resp::command_writer& to) {
         std::vector<std::string_view> pairs;
         for (std::size_t i = 0; i != count_of(command); ++i) {

@@ -7,8 +7,9 @@
 
 namespace colock::kinds {
 
-/// A lock with several names, of which one token has all or none. Each name is a Redlock key, as that of `exclusive`. So a mutex of any
-/// library on one of the names excludes it, and is excluded. The names are `command::key` and `command::more_keys`.
+/// A lock with several names. A token has all of them or none. Each name is a Redlock key, as that of
+/// `exclusive`. A mutex of any library on one of the names therefore excludes it, and is excluded. The names
+/// are `command::key` and `command::more_keys`.
 ///
 /// A vote is about all names. An instance that has lost one of them has lost the lock.
 extern const lock_kind& multi;

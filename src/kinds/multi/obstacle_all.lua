@@ -1,8 +1,9 @@
--- What is in the way of a lock with several names.
+-- Reports which name of a lock is not free, and for how long.
 --
--- KEYS[i]  the names
--- Returns  -2 nothing; 'at <number> <answer> <PTTL>' something has this name, which is the first one that is taken. PTTL is that of the
---          name that lives the longest, or -1 if one has no ttl. See names.lua.
+-- KEYS[i]  The names.
+-- Returns  -2 if nothing blocks the lock. Otherwise 'at <number> <answer> <PTTL>' for the first name
+--          that is not free: see names.lua. PTTL is that of the name that lives the longest, or -1 if a
+--          name has no ttl.
 
 --@include ../look.lua
 --@include ../lock_key.lua

@@ -1,12 +1,15 @@
--- Compare-and-delete for locks with several names: deletes those names of each lock that its token holds.
+-- Compare-and-delete for locks with several names. Deletes all names of each lock that its token holds.
 --
--- KEYS         the names of all locks, those of one lock together
--- ARGV[2i-1]   the token of a lock
--- ARGV[2i]     how many names this lock has
--- Returns      1 all released; else a string with an answer for each lock: '1' released; '0' the token did not hold all its names, and
---              nothing else does; '-' something else has a name
+-- KEYS        The names of all locks. Those of one lock are adjacent.
+-- ARGV[2i-1]  The token of a lock.
+-- ARGV[2i]    The number of names of this lock.
+-- Returns     1 if all locks were released. Otherwise a string with one of these characters for each lock:
+-- * '1': released.
+-- * '0': the token did not hold all its names, and nothing else holds one.
+-- * '-': something else has a name.
 
--- As it nearly always is: all of them are held by their tokens, so that two commands are enough. MGET may be forbidden.
+-- The usual case: each token holds all its names, so two commands are enough. The user may lack
+-- the right to MGET.
 local values = redis.pcall('mget', unpack(KEYS))
 local ours = not values.err
 local at = 0

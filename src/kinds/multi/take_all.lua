@@ -1,14 +1,15 @@
--- Takes all names of a lock, or none of them.
+-- Acquires all names of a lock, or none of them.
 --
--- KEYS[i]  the names
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds
--- ARGV[3]  'take' all must be free; 'heal' each is free, or is held by this token
--- Returns  1 taken; 'at <number> <answer>' something else has this name: see names.lua
+-- KEYS[i]  The names.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds.
+-- ARGV[3]  'take' if all names must be free. 'heal' if each name must be free or held by this token.
+-- Returns  1 if all names were acquired. 'at <number> <answer>' if something else has this
+--          name: see names.lua.
 
 local token, ttl, heals = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'heal'
 
--- As it mostly is. EXISTS may be forbidden.
+-- The usual case: all names are free. The user may lack the right to EXISTS.
 if redis.pcall('exists', unpack(KEYS)) == 0 then
     for _, key in ipairs(KEYS) do
         redis.call('set', key, token, 'px', ttl)

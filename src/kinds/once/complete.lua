@@ -1,16 +1,18 @@
--- Compare-and-set: gives a name its record in place of the token that has run it.
+-- Compare-and-set: replaces the token that has run a name by a record.
 --
--- KEYS[1]  the key
--- ARGV[1]  the token, or '' for none
--- ARGV[2]  the record
--- ARGV[3]  how long it lives, in milliseconds
--- ARGV[4]  1 if a name that nobody has gets the record as well, else 0
--- Returns  1 it has this record, also from an earlier copy of this call; 0 nobody has the name; otherwise as held_by_another in
---          lock_key.lua
+-- KEYS[1]  The key.
+-- ARGV[1]  The token, or '' for none.
+-- ARGV[2]  The record.
+-- ARGV[3]  How long the record lives, in milliseconds.
+-- ARGV[4]  1 if a free name also gets the record, otherwise 0.
+-- Returns  One of these replies:
+-- * 1: the key has this record. An earlier copy of this call may have written it.
+-- * 0: the name is free.
+-- * Otherwise the reply of held_by_another in lock_key.lua.
 
 local key, token, record, life = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
--- As it mostly is.
+-- The usual case: the token has the name.
 local value = redis.pcall('get', key)
 if token ~= '' and value == token or value == false and ARGV[4] == '1' then
     redis.call('set', key, record, 'px', life)
@@ -18,7 +20,7 @@ if token ~= '' and value == token or value == false and ARGV[4] == '1' then
 elseif value == false then
     return 0
 elseif value == record then
-    -- Replicas that acknowledge this have the record, too. It needs no memory.
+    -- Replicas that acknowledge this also have the record. It needs no memory.
     local left = redis.call('pttl', key)
     if left > 0 then
         redis.call('pexpire', key, left)
@@ -29,5 +31,5 @@ end
 --@include ../look.lua
 --@include ../lock_key.lua
 
-value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right
+value = type(value) == 'table' and look('get', key) or value  -- Raises the error unless it is WRONGTYPE.
 return held_by_another(key, value)

@@ -1,8 +1,12 @@
--- Reports what has a name, and how long its record will live.
+-- Reports the state of a name, and how long its record will live.
 --
--- KEYS[1]  the key
--- ARGV[1]  a token, or '' for none
--- Returns  '<PTTL> <record>' the name has been run; 1 the token has it; 0 nobody has it; otherwise as take.lua
+-- KEYS[1]  The key.
+-- ARGV[1]  A token, or '' for none.
+-- Returns  One of these replies:
+-- * '<PTTL> <record>': the name has been run.
+-- * 1: the token has the name.
+-- * 0: the name is free.
+-- * Otherwise as take.lua.
 
 --@include ../look.lua
 --@include ../lock_key.lua

@@ -34,7 +34,7 @@ constexpr std::size_t longest_record =
 struct stored_record {
     std::string text;
 
-    /// As the scripts name it to locks.
+    /// Returns the name under which the scripts report it to locks.
     [[nodiscard]] static std::string lock_name() { return "result_of_once"; }
 };
 
@@ -44,7 +44,7 @@ vote completed(std::string_view record, core::milliseconds remaining) {
     return result;
 }
 
-/// "<PTTL> <record>".
+/// Decodes `<PTTL> <record>`.
 vote decode_state(const resp::value& reply) {
     std::int64_t left = 0;
     const char* const end = reply.text.data() + reply.text.size();
@@ -60,7 +60,8 @@ vote decode_state(const resp::value& reply) {
     return completed(record, left < 0 ? core::milliseconds::max() : core::milliseconds(left));
 }
 
-/// Of GETRANGE. A key that is missing and an empty string look the same. No lock writes that.
+/// Decodes the reply to GETRANGE. A missing key and an empty string look the same. No lock writes
+/// an empty string.
 vote decode_look(const resp::value& reply) {
     if (reply.type != resp::type::bulk_string) {
         return unexpected(reply);
@@ -93,7 +94,7 @@ public:
         return token != nullptr && !command_.token.empty() && *token == command_.token;
     }
 
-    /// As state_of in record.lua.
+    /// Returns the vote about the record, as state_of in record.lua does.
     [[nodiscard]] vote state() const {
         const auto left = std::chrono::duration_cast<core::milliseconds>(entry_->expires - at_.now);
         return completed(record_->text, left);
@@ -144,7 +145,8 @@ vote execute_complete(once_key& key, bool heals) {
 
 class once_kind final : public lock_kind {
 public:
-    /// A record is for all that wait, and they hear of it at the same time. In a remote queue they would pass one after the other.
+    /// A record is for all waiters, and they are notified at the same time. In a remote queue they would look
+    /// one after the other.
     constexpr once_kind()
         : lock_kind({.name = "once",
                      .releases = &releases_together,
@@ -163,7 +165,7 @@ public:
             case step::look:
                 if (command.explains) {
                     write_script(scripts::inspect, form, to, {command.key}, command.token);
-                } else {  // as GET, but what another program may have put there can be long
+                } else {  // Like GET, but limits the length of another program's value.
                     to.write(words<"GETRANGE">, command.key, words<"0">,
                              number(longest_record).text());
                 }
@@ -204,7 +206,7 @@ public:
         return decode_native_release(reply);
     }
 
-    /// A record may be long, and says nothing to people.
+    /// A record may be long, and is not meant for people.
     [[nodiscard]] std::string why(const vote& denial, std::string_view detail) const override {
         return lock_kind::why(denial,
                               denial.key == key_state::completed ? std::string_view() : detail);

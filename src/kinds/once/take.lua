@@ -1,14 +1,19 @@
--- Takes a name for a token, if nobody has it, and if it has no record.
+-- Acquires a name for a token, if no token has it and it has no record.
 --
--- KEYS[1]  the key
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds
--- Returns  'OK' taken; '<PTTL> <record>' the name has been run; -1 another token has it; '@<label>' likewise, if that token has a
---          label; 'of <lock>' a lock of another kind has it; 'holds <type>' no lock wrote the key
+-- KEYS[1]  The key.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds.
+-- Returns  One of these replies:
+-- * 'OK': acquired.
+-- * '<PTTL> <record>': the name has been run.
+-- * -1: another token has the name.
+-- * '@<label>': another token has the name, and has this label.
+-- * 'of <lock>': a lock of another kind has the name.
+-- * 'holds <type>': no lock wrote the key.
 
 local key = KEYS[1]
 
--- As it mostly is.
+-- The usual case: the name is free.
 local value = redis.pcall('get', key)
 if value == false then
     return redis.call('set', key, ARGV[1], 'px', ARGV[2])
@@ -18,5 +23,5 @@ end
 --@include ../lock_key.lua
 --@include record.lua
 
-value = type(value) == 'table' and look('get', key) or value  -- raises the error if the type is right
+value = type(value) == 'table' and look('get', key) or value  -- Raises the error unless it is WRONGTYPE.
 return is_record(value) and state_of(key, value) or held_by_another(key, value)

@@ -1,12 +1,14 @@
--- Joins the remote queue of a lock, or keeps the ticket in it alive. Touches nothing if one of the keys is not ours.
+-- Joins the remote queue of a lock, or keeps the client's ticket in it alive. Changes nothing if colock did
+-- not write one of the keys.
 --
--- KEYS[1]  the queue: a list of `ticket:<number>`, the longest waiting first
--- KEYS[2]  our ticket: an empty string that lives as long as our client waits and runs
--- ARGV[1]  our number
--- ARGV[2]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
--- ARGV[3]  the beginning of a ticket's name; its number follows. (The tickets of others cannot be among the keys: only the
---          queue has their numbers. They are in the slot of the queue.)
--- Returns  the number of the waiter before us; 0 there is none
+-- KEYS[1]  The queue: a list of `ticket:<number>`. The longest waiting client comes first.
+-- KEYS[2]  The client's ticket: an empty string that exists while the client runs and waits.
+-- ARGV[1]  The client's number.
+-- ARGV[2]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long.
+-- ARGV[3]  The prefix of a ticket's name. The number of the ticket follows. The tickets of other
+--          clients cannot be among the keys, because only the queue has their numbers. They are in the
+--          slot of the queue.
+-- Returns  The number of the waiter before this client, or 0 if there is none.
 
 local queue, ticket, life = KEYS[1], KEYS[2], tonumber(ARGV[2])
 local own = 'ticket:' .. ARGV[1]
@@ -19,10 +21,10 @@ local function foreign(name)
     return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
 end
 
--- A queue that has our number is a queue. Otherwise its ends tell.
+-- A list that has the client's number is a queue. Otherwise its first and last entries decide.
 local at = redis.pcall('lpos', queue, own)
 if type(at) == 'table' then
-    return at  -- an error: a key of another type
+    return at  -- An error, such as a key of another type.
 end
 for _, place in ipairs(at and {} or {0, -1}) do
     local entry = redis.call('lindex', queue, place)
@@ -31,7 +33,7 @@ for _, place in ipairs(at and {} or {0, -1}) do
     end
 end
 
--- The ticket is written only now and then: a write tells the waiter behind us that it has changed.
+-- The ticket is written only rarely, because a write notifies the waiter behind.
 local is_written = not at or redis.call('pttl', ticket) < life / 2
 local value
 if is_written then
@@ -46,7 +48,7 @@ end
 -- The queue lives as long as any of its tickets.
 local is_prolonged = is_written and redis.call('pttl', queue) < life
 
--- The waiter before us, and those between it and us that have died.
+-- The living waiter before this client, and the dead ones between them.
 local before = 0
 local dead = {}
 for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
@@ -57,7 +59,7 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
         if not string.find(lives.err, 'non local key') then
             return lives
         end
-        lives = 1  -- the slot is being moved, and the ticket may be at the other node
+        lives = 1  -- The slot is being moved, and the ticket may be at the other node.
     end
     if lives == 1 then
         before = tonumber(number)
@@ -68,7 +70,7 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     end
 end
 
--- What can be refused later is tried first, so that it changes nothing.
+-- Commands that may be refused later are tried first, in a way that changes nothing.
 if is_written then
     redis.call('set', ticket, '', value and 'nx' or 'xx', 'px', 1)
 end
@@ -83,7 +85,7 @@ if is_prolonged then
     local kept = redis.pcall('pexpire', queue, life)
     if type(kept) == 'table' then
         if not at then
-            redis.call('lrem', queue, -1, own)  -- no new queue stays without ttl
+            redis.call('lrem', queue, -1, own)  -- A new queue must not stay without ttl.
         end
         return kept
     end

@@ -1,9 +1,9 @@
--- Leaves the remote queue of a lock. Touches nothing that is not ours.
+-- Leaves the remote queue of a lock. Changes nothing that colock did not write.
 --
--- KEYS[1]  the queue: a list of `ticket:<number>`
--- KEYS[2]  our ticket: an empty string
--- ARGV[1]  our number
--- Returns  how many clients are left in the queue
+-- KEYS[1]  The queue: a list of `ticket:<number>`.
+-- KEYS[2]  The client's ticket: an empty string.
+-- ARGV[1]  The client's number.
+-- Returns  The number of clients that are left in the queue.
 
 --@include ../look.lua
 
@@ -18,7 +18,7 @@ local at = is_queue and redis.call('lpos', KEYS[1], own)
 local left = is_queue and redis.call('llen', KEYS[1]) - (at and 1 or 0) or 0
 
 if at then
-    redis.call('lrem', KEYS[1], 1, '')  -- tried first, with no such entry
+    redis.call('lrem', KEYS[1], 1, '')  -- Tried first, with an entry that does not exist.
 end
 if value == '' then
     redis.call('del', KEYS[2])

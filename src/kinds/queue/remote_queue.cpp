@@ -83,7 +83,7 @@ private:
         return text != nullptr && text->empty();
     }
 
-    /// As join.lua.
+    /// Does the same as join.lua.
     static vote join(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
         const std::string name = queue_key(command.key);
@@ -117,12 +117,12 @@ private:
             if (keys.find(ticket_key(command.key, *place), at.now) != nullptr) {
                 return vote::granted(*place);
             }
-            place = waiting->tickets.erase(place);  // its client has died
+            place = waiting->tickets.erase(place);  // Its client has died.
         }
         return vote::granted(0);
     }
 
-    /// As leave.lua.
+    /// Does the same as leave.lua.
     static vote leave(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
         if (table::entry* const ours = keys.find(ticket, at.now);

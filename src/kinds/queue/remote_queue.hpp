@@ -13,26 +13,26 @@
 
 namespace colock::kinds {
 
-/// The remote queue of a key, with the steps join and leave: a list of the tickets of the clients that wait, and each
-/// ticket a key that lives as long as its client waits, and lives. See `core::queue_ticket`.
+/// The remote queue of a key, with the steps join and leave. It is a list of the tickets of the clients that
+/// wait. Each ticket is a key that exists while its client runs and waits. See `core::queue_ticket`.
 extern const queue_kind& remote_queue;
 
-/// The name of that list.
+/// Returns the name of the list.
 inline std::string queue_key(std::string_view key) {
     return auxiliary_key(key, "queue");
 }
 
-/// What the name of each ticket in the queue begins with; its number follows.
+/// Returns the prefix of the names of the tickets. The number of the ticket follows.
 inline std::string ticket_prefix(std::string_view key) {
     return auxiliary_key(key, "ticket:");
 }
 
-/// The ticket with that number.
+/// Returns the name of the ticket with this number.
 inline std::string ticket_key(std::string_view key, std::uint64_t number) {
     return ticket_prefix(key) + std::to_string(number);
 }
 
-/// That list in memory, the longest waiting first. A ticket is an empty string.
+/// The list in memory. The longest waiting client comes first. A ticket is an empty string.
 struct waiting_clients {
     std::vector<std::uint64_t> tickets;
 };

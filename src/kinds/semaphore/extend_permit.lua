@@ -1,24 +1,29 @@
--- Has a token hold its permits for a ttl at least, if it has exactly those on which a quorum has agreed. It never shortens a life.
+-- Makes a token hold its permits for at least the ttl, if they are exactly the permits on which a quorum has
+-- agreed. It never shortens the remaining time.
 --
--- It needs no memory: its first write is never refused for memory, and neither is a script's later write.
+-- It needs no memory. The server never refuses its first write for lack of memory, nor the later
+-- writes of a script.
 --
--- KEYS[1]  the key
--- ARGV[1]  the token
--- ARGV[2]  the ttl in milliseconds
--- ARGV[3]  their numbers, each followed by a space
--- ARGV[4]  the member for the clock of a set
--- ARGV[5]  of one permit: the smallest score in its slot
--- ARGV[6]  the largest
--- Returns  1 extended; 0 it does not have them; -1, 'of <lock>', 'holds <type>' as permit.lua
+-- KEYS[1]  The key.
+-- ARGV[1]  The token.
+-- ARGV[2]  The ttl in milliseconds.
+-- ARGV[3]  The numbers of the permits, each followed by a space.
+-- ARGV[4]  The member for the clock of a set.
+-- ARGV[5]  For one permit: the smallest score in its slot.
+-- ARGV[6]  For one permit: the largest score in its slot.
+-- Returns  One of these replies:
+-- * 1: extended.
+-- * 0: the token does not have these permits.
+-- * -1, 'of <lock>' and 'holds <type>': as in permit.lua.
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
--- As it mostly is: the token has this one permit in a set that lives for long enough.
+-- The usual case: the token has this one permit in a set that lives for long enough.
 local score = ARGV[5] and redis.pcall('zscore', key, ARGV[4])
 if type(score) == 'string' then
     local own = tonumber(redis.call('zscore', key, token) or -1)
     local left = redis.call('pttl', key)
-    local now = ARGV[5] - score - left  -- as a score of that slot
+    local now = ARGV[5] - score - left  -- The time as a score of that slot.
     if left >= ttl and own > now and own <= now + ttl and own <= tonumber(ARGV[6]) then
         redis.call('zrem', key, '')
         redis.call('zadd', key, now + ttl, token)

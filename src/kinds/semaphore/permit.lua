@@ -1,23 +1,29 @@
--- Takes permits of a semaphore, or exactly those on which a quorum has agreed. All or none: a token that gets none has none.
+-- Acquires permits of a semaphore, or exactly the permits on which a quorum has agreed. It acquires all of
+-- them or none. A token that gets none has none afterwards.
 --
--- KEYS[1]  the key
--- ARGV[1]  the token: see permits.lua
--- ARGV[2]  the ttl in milliseconds
--- ARGV[3]  take: what the token has, if its numbers are no less than these; else the nearest free ones that are no less.
---          hold: exactly these
--- ARGV[4]  the numbers in increasing order, each followed by a space; empty: any
--- ARGV[5]  a name in the key's slot, where a set is made before it takes the place of the key
--- ARGV[6]  the member for the clock of a set
--- ARGV[7]  of one permit to take: the smallest score in the slot of that number
--- ARGV[8]  the largest
--- ARGV[9]  the number of slots
--- Returns  the number, or of several permits a text like ARGV[4]; -1 too few are free; 'of <lock>' another lock has the key, or a
---          semaphore of another limit; 'holds <type>' no lock wrote the key
+-- KEYS[1]  The key.
+-- ARGV[1]  The token: see permits.lua.
+-- ARGV[2]  The ttl in milliseconds.
+-- ARGV[3]  'take' or 'hold'. With 'take', the token keeps its permits if their numbers are no less than
+--          these. Otherwise it gets the nearest free permits whose numbers are no less. With 'hold', it
+--          gets exactly these.
+-- ARGV[4]  The numbers in increasing order, each followed by a space. Empty for any numbers.
+-- ARGV[5]  A name in the key's slot. A set is made there before it replaces the key.
+-- ARGV[6]  The member for the clock of a set.
+-- ARGV[7]  To take one permit: the smallest score in the slot of that number.
+-- ARGV[8]  To take one permit: the largest score in that slot.
+-- ARGV[9]  To take one permit: the number of slots.
+-- Returns  One of these replies:
+-- * The number of one permit, or for several permits a text like ARGV[4].
+-- * -1: too few permits are free, or a string that is no lock has the key.
+-- * 'of <lock>': another lock has the key, or a semaphore with another limit.
+-- * 'holds <type>': no lock wrote the key.
 
 local key, token, ttl, exactly = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'hold'
 
--- As it mostly is with other holders: the token has none, the set lives for long enough, and nobody has had the slot or one of the
--- next seven. This takes a third of the time that the rest takes.
+-- The usual case with other holders: the token has no permit, and the set lives for long enough. Of eight
+-- slots from the given one on, one has no member, and no member before that has ended. This path takes a
+-- third of the time of the rest.
 local score = ARGV[7] and redis.pcall('zscore', key, ARGV[6])
 local left = type(score) == 'string' and redis.call('pttl', key)
 if left and left >= ttl and not redis.call('zscore', key, token) then
@@ -27,7 +33,7 @@ if left and left >= ttl and not redis.call('zscore', key, token) then
         local found = redis.call('zrangebyscore', key, ARGV[7], last, 'withscores')
         for i = 2, #found, 2 do
             if found[i] - slot >= width then
-                break  -- a gap
+                break  -- This slot has no member.
             end
             has_ended = has_ended or found[i] - slot <= now
             slot, number = slot + width, number + 1
@@ -50,7 +56,7 @@ if not held then
     return answer
 end
 if held.sole and held.sole ~= token and held.left < 0 then
-    return -1  -- somebody removed its ttl, so nobody knows when it ends
+    return -1  -- Another program removed its ttl, so its end is unknown.
 end
 local own, life = permits_of(token, key, held)
 
@@ -58,7 +64,7 @@ local function slot_of(number)
     return (preferred + number - 1) % limit
 end
 
--- What is in the slots of a set, as far as it was read.
+-- The members of the slots of a set, as far as they were read.
 local found = {}
 local function read_slots(first, last)
     local scores = redis.call('zrangebyscore', key, string.format('%.0f', first * span),
@@ -131,7 +137,7 @@ if not got then
     return -1
 end
 
-life = math.max(ttl, life or 0)  -- what was sent first may be executed last
+life = math.max(ttl, life or 0)  -- Commands may be executed out of order.
 local answered = count == 1 and got[1] or table.concat(got, ' ') .. ' '
 if count == 1 and got[1] == 1 and (held.sole == token or not held.sole and not held.ends) then
     if not held.sole then
@@ -158,8 +164,9 @@ if held.ends then
     return answered
 end
 
--- A new set is written beside the key, and then takes its place by one command. So there is no moment without the key, whatever the
--- server refuses. The commands that a set takes later are tried on it first.
+-- A new set is written next to the key, and then replaces it by one command. The key therefore exists
+-- at every moment, even if the server refuses a command. The commands that a set needs later are
+-- tried on it first.
 local place = redis.pcall('pttl', ARGV[5])
 if type(place) == 'table' then
     -- A node that is moving the slot refuses each command on a key that it does not have.
@@ -170,7 +177,7 @@ if place ~= -2 then
     return redis.error_reply('PERMITS the key ' .. ARGV[5] .. ' was not written by colock')
 end
 local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
+local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- Its clock begins with the server's.
 local whole = math.max(2 * life, held.left or 0)
 local add = {'zadd', ARGV[5], -(now + whole), clock_of(limit)}
 for i = 1, count do

@@ -1,13 +1,16 @@
--- The permits of a semaphore's key. A token is `permit:<limit>*<count>:`, 40 hexadecimal digits, and perhaps '@' and a label. It asks
--- for `count` of `limit` permits. Each permit is a slot. A token prefers one slot, by its first digits. The number of a permit says how
--- many slots it is behind that one, cyclically. The preferred slot has number 1.
+-- The permits of a semaphore's key. A token is `permit:<limit>*<count>:`, 40 hexadecimal digits, and
+-- optionally '@' and a label. It asks for `count` of `limit` permits. Each permit is a slot. The first digits
+-- of a token determine its preferred slot, which has number 1. The following slots have the following
+-- numbers, cyclically.
 --
--- If one token alone has one permit, of number 1, the key is a string: the token. Otherwise it is a sorted set of tokens. The second
--- permit of a token is the member `<token>/2`, and so on. A score is slot * 2^42, plus the time in milliseconds at which the permit
--- ends. No two members have the same slot, unless one of them has ended.
+-- If a single token has a single permit, with number 1, the key is a string: the token. Otherwise it is a
+-- sorted set of tokens. The second permit of a token is the member `<token>/2`, and so on. A score is the
+-- slot times 2^42, plus the time in milliseconds at which the permit ends. Two members never have the same
+-- slot, unless one of them has ended.
 --
--- A set has a clock of its own, since the servers that a key moves between may have different times. The member `semaphore:<limit>`
--- has the negative of the time at which the key expires. So the clock shows that time less the key's PTTL.
+-- A set has its own clock, because the servers between which a key moves may have different times. The member
+-- `semaphore:<limit>` has the negative of the time at which the key expires. The clock therefore shows that
+-- time minus the key's PTTL.
 
 local span = 2 ^ 42
 
@@ -22,7 +25,7 @@ local function clock_of(limit)
     return 'semaphore:' .. limit
 end
 
--- The member for a token's permits, from 1 on.
+-- Returns the member for one of a token's permits. The first index is 1.
 local function member(token, index)
     return index == 1 and token or token .. '/' .. index
 end
@@ -35,13 +38,13 @@ local function members_of(token, count)
     return members
 end
 
--- Reads the key. Returns `{}` if there is none; `{sole = token, left = its PTTL}` for a string; `{ends = ..., now = ...}` for a set.
--- Otherwise returns nil and the answer of written_by_another.
+-- Reads the key. Returns `{}` if it does not exist, and `{sole = token, left = its PTTL}` for a string.
+-- Returns `{ends = ..., now = ...}` for a set. Otherwise returns nil and the reply of written_by_another.
 local function read_permits(key, limit)
     local score = look('zscore', key, clock_of(limit))
     if type(score) == 'string' then
         local left = redis.call('pttl', key)
-        if left < 0 then  -- somebody removed its ttl
+        if left < 0 then  -- Another program removed its ttl.
             return nil, redis.status_reply('holds zset')
         end
         return {ends = -score, now = -score - left}
@@ -56,7 +59,8 @@ local function read_permits(key, limit)
     return nil, written_by_another(key, value)
 end
 
--- The numbers of a token's permits, and how long they live yet. Returns nil if it does not have `count`.
+-- Returns the numbers of a token's permits, and their remaining time. Returns nil if the token does
+-- not have `count`.
 local function permits_of(token, key, held)
     local limit, count, preferred = parse(token)
     if held.sole then
@@ -80,8 +84,8 @@ local function permits_of(token, key, held)
     return numbers, life
 end
 
--- Has the set live for at least `life` from now on. It lives as long again, so that few renewals have to do this. The key's life comes
--- before the clock, so that the clock never runs fast.
+-- Makes the set live for at least `life` from now on. It lives twice as long, so that few renewals have to do
+-- this. The ttl is set before the clock, so that the clock never runs fast.
 local function prolong(key, limit, held, life)
     if held.now + life > held.ends then
         redis.call('pexpire', key, 2 * life)
@@ -89,7 +93,8 @@ local function prolong(key, limit, held, life)
     end
 end
 
--- Removes a token's permits from a set, by one command. The key goes with the last member. Returns how many there were.
+-- Removes a token's permits from a set by one command. The key is deleted with its last member. Returns the
+-- number of removed permits.
 local function remove(key, token, count)
     local there = {}
     for _, one in ipairs(members_of(token, count)) do

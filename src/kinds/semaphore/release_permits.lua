@@ -1,12 +1,16 @@
--- Gives back the permits of tokens, in this order. Several keys are not sent to clusters.
+-- Releases the permits of tokens, in this order. Several keys are not sent to clusters. A permit that has
+-- ended stays there until another token gets its slot.
 --
--- KEYS[i]  a key
--- ARGV[i]  its token
--- Returns  1 all released; else a text with an answer for each: '1' released, '0' the token does not have its permits there, '-'
---          another lock has the key, '!' no lock wrote it, 'e' the server refused a command, and nothing was changed there. A permit
---          that has ended is there until somebody takes its slot.
+-- KEYS[i]  A key.
+-- ARGV[i]  Its token.
+-- Returns  1 if all were released. Otherwise a text with one of these characters for each key:
+-- * '1': released.
+-- * '0': the token does not have its permits there.
+-- * '-': another lock has the key.
+-- * '!': no lock wrote the key.
+-- * 'e': the server refused a command, and nothing was changed there.
 
--- As it often is: all of them are held by their tokens alone, so that two commands are enough.
+-- A usual case: each token is the only holder of its key, so two commands are enough.
 local ours = true
 local values = redis.call('mget', unpack(KEYS))
 for i, value in ipairs(values) do
@@ -19,7 +23,8 @@ if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
 end
 
--- Or with other holders: each token has one permit in a set. Returns whether it did.
+-- Releases the only permit of a token from a set, which is the usual case with other holders.
+-- Returns whether it did.
 local function release_from_set(key, token)
     if not string.find(token, '^permit:%d+%*1:') or type(redis.pcall('zscore', key, token)) ~= 'string' then
         return false
@@ -32,7 +37,8 @@ local function release_from_set(key, token)
     return true
 end
 
--- Calls a function for one key. If there are several keys and one cannot be released, the others are released.
+-- Calls a function for one key. If there are several keys, a failed release does not keep the others
+-- from being released.
 local function attempt(what, key, token)
     if #KEYS == 1 then
         return true, what(key, token)
@@ -43,7 +49,7 @@ end
 local answers, others = {}, {}
 local deleted = {}
 for i, key in ipairs(KEYS) do
-    if ours and not deleted[key] then  -- it was, just now; and the key is there twice
+    if ours and not deleted[key] then  -- DEL has just released it. The key is listed twice.
         deleted[key] = true
         answers[i] = '1'
     else

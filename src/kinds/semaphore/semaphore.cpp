@@ -32,7 +32,7 @@ using core::step;
 using core::vote;
 using resp::number;
 
-using numbers = std::vector<std::uint32_t>;  // of slots, in increasing order
+using numbers = std::vector<std::uint32_t>;  // The numbers of slots, in increasing order.
 
 std::string text_of(const numbers& all) {
     std::string text;
@@ -42,7 +42,7 @@ std::string text_of(const numbers& all) {
     return text;
 }
 
-/// The numbers in a text of them; empty if it is no such text, or they do not increase.
+/// Returns the numbers in a text, or nothing if the text has another form or the numbers do not increase.
 numbers numbers_in(std::string_view text) {
     numbers result;
     while (!text.empty()) {
@@ -59,7 +59,7 @@ numbers numbers_in(std::string_view text) {
     return result;
 }
 
-/// A grant of these.
+/// Returns a grant of these permits.
 vote granted(const numbers& all) {
     vote result = vote::granted(all.front());
     if (all.size() > 1) {
@@ -68,7 +68,7 @@ vote granted(const numbers& all) {
     return result;
 }
 
-/// The slot that has a number in the order of that token.
+/// Returns the slot that has this number in the order of the token.
 std::uint32_t slot_in_order(std::string_view token, std::uint64_t one, std::uint32_t limit) {
     const std::size_t digits = token.find(':', token.find(':') + 1) + 1;
     std::uint64_t preferred = 0;
@@ -85,7 +85,7 @@ struct slot_range {
     number last;
 };
 
-/// Many releases in one call of release_permits.lua.
+/// Combines releases into one call of release_permits.lua.
 class release_permits final : public coalescing {
 public:
     constexpr release_permits() = default;
@@ -125,12 +125,12 @@ public:
 
     [[nodiscard]] bool exists() const noexcept { return entry_ != nullptr; }
 
-    /// Whether it is there, and no semaphore's of this limit.
+    /// Returns whether the key exists and is not a semaphore with this limit.
     [[nodiscard]] bool is_foreign() const noexcept {
         return entry_ != nullptr && (held_ == nullptr || held_->limit != limit_);
     }
 
-    /// The vote if it is foreign, as written_by_another in permits.lua.
+    /// Returns the vote if the key is foreign, as written_by_another in other_lock.lua does.
     [[nodiscard]] vote denial(core::milliseconds remaining) const {
         if (const std::string lock = entry_->lock_name(); !lock.empty()) {
             return denied_by_kind(lock, remaining);
@@ -152,10 +152,10 @@ public:
         return std::chrono::duration_cast<core::milliseconds>(entry_->expires - now_);
     }
 
-    /// The numbers that the token has; none if it does not have all that it wants.
+    /// Returns the numbers that the token has, or nothing if it does not have as many as it wants.
     [[nodiscard]] const numbers& own() const noexcept { return own_; }
 
-    /// The nearest free ones, no less than `least`; none if there are too few.
+    /// Returns the nearest free numbers that are no less than `least`, or nothing if there are too few.
     [[nodiscard]] numbers nearest(const numbers& least, std::uint32_t count) const {
         numbers result;
         for (std::uint32_t i = 0; i != count; ++i) {
@@ -178,8 +178,8 @@ public:
                                  (!own_.empty() && there->token == command_.token));
     }
 
-    /// The token has these from now on, for the command's ttl at least. It has no others. Returns how many it had, with those that
-    /// have ended.
+    /// Gives the token exactly these permits, for at least the command's ttl. Returns how many it had,
+    /// including ended ones.
     std::size_t put(const numbers& all) {
         core::time_point until = now_ + command_.ttl;
         permits written = held_ != nullptr ? *held_ : permits{limit_, false, {}};
@@ -202,7 +202,7 @@ public:
         const bool is_sole = written.slots.size() == 1 && all == numbers{1};
         if (!written.is_set && is_sole) {
             ends = std::max(ends, until);
-        } else if (!all.empty() && (!written.is_set || until > ends)) {  // as prolong
+        } else if (!all.empty() && (!written.is_set || until > ends)) {  // As in permits.lua.
             ends = std::max(ends, until + (until - now_));
             written.is_set = true;
         }
@@ -210,7 +210,7 @@ public:
         return removed;
     }
 
-    /// When so many are free, if nobody renews one.
+    /// Returns when this many permits are free, if no holder renews its lease.
     [[nodiscard]] core::time_point free_at(std::uint32_t count) const {
         std::vector<core::time_point> ends;
         if (held_ != nullptr) {
@@ -260,7 +260,7 @@ private:
     numbers own_;
 };
 
-/// Made before the kind, which refers to it.
+/// A base class, because the prefix must exist before the kind that refers to it.
 struct token_prefix {
     std::string prefix;
 };
@@ -370,13 +370,13 @@ public:
     }
 
 private:
-    /// The first attempt only looks whether nobody is there. That is as cheap as for a mutex.
+    /// Returns whether the acquire is only a SET with NX. This first attempt is as cheap as for a mutex.
     [[nodiscard]] bool looks_first(const kinds::command& command) const noexcept {
         return command.step == step::acquire && count_ == 1 && !command.contended &&
                !command.heals && command.value == 0;
     }
 
-    /// The numbers that the lease has, or is to have; empty if any will do.
+    /// Returns the numbers that the lease has or asks for, or an empty text for any numbers.
     [[nodiscard]] std::string values_of(const kinds::command& command) const {
         if (count_ != 1) {
             return command.values != nullptr ? *command.values : std::string();
@@ -429,7 +429,7 @@ private:
                      values_of(command), clock_, range.first.text(), range.last.text());
     }
 
-    /// A semaphore of another limit is no lock of another kind.
+    /// Marks a denial by a semaphore with another limit, which is not a lock of another kind.
     [[nodiscard]] static vote named(vote denial) {
         if (denial.kind == core::vote_kind::denied && denial.key == key_state::other_kind &&
             denial.detail->starts_with("a semaphore ")) {
@@ -460,7 +460,7 @@ private:
 
     std::uint32_t limit_;
     std::uint32_t count_;
-    std::string clock_;  // a member of the set
+    std::string clock_;  // The member of a set for its clock.
 };
 
 }  // namespace
@@ -469,7 +469,7 @@ const lock_kind& semaphore(std::uint32_t limit, std::uint32_t count) {
     assert(count != 0 && count <= limit && limit <= most_permits);
     using made_kinds =
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<const semaphore_kind>>;
-    // They outlive all static objects.
+    // Both outlive all static objects.
     // NOLINTBEGIN(bugprone-unhandled-exception-at-new)
     static std::mutex& mutex = *new std::mutex;
     static made_kinds& made = *new made_kinds;

@@ -1,9 +1,13 @@
--- When a semaphore has enough free permits.
+-- Reports when a semaphore has enough free permits.
 --
--- KEYS[1]  the key
--- ARGV[1]  what the token of the asking client begins with: `permit:<limit>*<count>:`
--- Returns  as PTTL: -2 now; else after how many milliseconds, if nobody renews a permit; -1 never: a key without ttl. Of a key that
---          another lock has: 'of <lock> <PTTL>', 'holds <type> <PTTL>'
+-- KEYS[1]  The key.
+-- ARGV[1]  The prefix of the client's tokens: `permit:<limit>*<count>:`.
+-- Returns  One of these replies:
+-- * -2: enough permits are free now.
+-- * The time in milliseconds until then, if no holder renews its lease.
+-- * -1: never, because the key has no ttl.
+-- * 'of <lock> <PTTL>': another lock has the key.
+-- * 'holds <type> <PTTL>': no lock wrote the key.
 
 --@include ../look.lua
 --@include ../other_lock.lua

@@ -1,11 +1,12 @@
--- Clears the way for a writer that was denied and is about to try again. A set of readers that have all expired goes. If there are
--- readers, the writer sets a mark among them, which keeps new readers out. The mark expires unless the writer tries again.
+-- Clears the way for a writer that was denied and is about to try again. If all readers of a set have
+-- expired, the set is deleted. If there are readers, the writer sets a mark among them, which keeps new
+-- readers out. The mark expires unless the writer tries again.
 --
--- KEYS[1]  the key
--- ARGV[1]  how long the mark lives, in milliseconds; 0: set none, the writer will not wait
--- ARGV[2]  the number of the writer's client
--- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
--- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
+-- KEYS[1]  The key.
+-- ARGV[1]  How long the mark lives, in milliseconds. 0 sets no mark, because the writer will not wait.
+-- ARGV[2]  The number of the writer's client.
+-- ARGV[3]  A name in the key's slot. A set is made there before it replaces the key.
+-- Returns  1 if nothing blocks the writer except, perhaps, an exclusive holder. 0 if there are readers.
 
 --@include ../look.lua
 --@include ../lock_key.lua
@@ -34,7 +35,7 @@ if type(value) == 'string' then
 end
 local set = read_set(key)
 if not set then
-    return 1  -- nothing of ours
+    return 1  -- The key is not a set that colock wrote.
 end
 if set.readers <= set.now then
     redis.call('del', key)

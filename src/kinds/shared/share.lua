@@ -1,15 +1,20 @@
--- Takes a reader's share of a lock's key. The first reader holds it as a string, as its SET with NX has written it. With the
--- second reader the key becomes a sorted set: see lock_key.lua.
+-- Acquires a reader's share of a lock's key. The first reader holds the key as a string, as its SET with NX
+-- writes it. With the second reader, the key becomes a sorted set: see lock_key.lua.
 --
--- KEYS[1]  the key
--- KEYS[2]  if it is fenced: the counter
--- ARGV[1]  the token: 'reader:', 40 hexadecimal digits, and perhaps '@' and a label
--- ARGV[2]  the ttl in milliseconds
--- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
--- ARGV[4]  if it is fenced: what the counter must be at least
--- ARGV[5]  if it is fenced: how long to keep the counter, in milliseconds
--- Returns  OK, or if it is fenced the counter; -1 another token holds it; '@<label>' likewise, if that token has a label;
---          -2 a writer waits; 'holds <type>' no lock wrote it
+-- KEYS[1]  The key.
+-- KEYS[2]  For a fenced lock: the counter.
+-- ARGV[1]  The token: 'reader:', 40 hexadecimal digits, and optionally '@' and a label.
+-- ARGV[2]  The ttl in milliseconds.
+-- ARGV[3]  A name in the key's slot. A set is made there before it replaces the key.
+-- ARGV[4]  For a fenced lock: the smallest value for the counter.
+-- ARGV[5]  For a fenced lock: how long to keep the counter, in milliseconds.
+-- Returns  One of these replies:
+-- * OK, or the counter of a fenced lock.
+-- * -1: another token holds the key.
+-- * -2: a writer waits.
+-- * '@<label>': another token holds the key, and has this label.
+-- * 'of <lock>': a lock of another kind has the key.
+-- * 'holds <type>': no lock wrote the key.
 
 --@include ../look.lua
 --@include ../lock_key.lua
@@ -21,7 +26,7 @@ local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local value = look('get', key)
 local left = redis.call('pttl', key)
 local set
-if type(value) == 'table' then  -- an error: a key of another type
+if type(value) == 'table' then  -- An error: the key has another type.
     set = read_set(key)
     if not set then
         return held_by_another(key, value)
@@ -34,7 +39,7 @@ elseif value and value ~= token and (not is_reader(value) or left < 0) then
 end
 local is_first = value == false or set and set.readers <= set.now
 
--- All that can be refused comes before the first write that stays.
+-- All commands that may be refused come before the first write that stays.
 local counter, is_counted
 if KEYS[2] then
     counter, is_counted = next_count(KEYS[2], tonumber(ARGV[4]), false)
@@ -46,7 +51,7 @@ end
 local joins = not is_first and value ~= token
 local ends
 if joins and set then
-    ends = math.max(set.now + ttl, share_of(key, token, set) or 0)  -- a share that is taken again is not shortened
+    ends = math.max(set.now + ttl, share_of(key, token, set) or 0)  -- Does not shorten an existing share.
     prepare(key, set, token, ends)
 elseif joins then
     local failed = make_set(key, ARGV[3], value, left, token, ttl, 1)

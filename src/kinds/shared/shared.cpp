@@ -106,7 +106,8 @@ public:
                                                   : lock_kind::why(denial, detail);
     }
 
-    /// The counter. Also the place where a set of readers is made, for a reader that joins another.
+    /// Returns whether the command uses the counter, or a set of readers next to the key. A reader that joins
+    /// another makes such a set.
     [[nodiscard]] bool has_auxiliary_key(const kinds::command& command) const override {
         return is_fenced() ? command.step == step::acquire || command.step == step::confirm
                            : command.step == step::acquire && joins(command);
@@ -135,7 +136,8 @@ private:
         return traits().agreement == core::agreement::largest;
     }
 
-    /// Whether an acquire joins other readers. The first attempt only looks whether nobody is there.
+    /// Returns whether an acquire joins other readers. The first attempt only acquires a key
+    /// that does not exist.
     [[nodiscard]] bool joins(const kinds::command& command) const noexcept {
         return command.contended || command.heals || is_fenced();
     }

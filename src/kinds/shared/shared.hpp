@@ -14,21 +14,23 @@
 
 namespace colock::kinds {
 
-/// Where a set of readers is made before it takes the place of the key. It exists inside a script only.
+/// Returns the name under which a set of readers is made before it replaces the key. It exists only
+/// inside a script.
 inline std::string new_set_key(std::string_view key) {
     return auxiliary_key(key, "readers");
 }
 
-/// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
-/// whether only readers are in the way, and joins them.
+/// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the
+/// next attempt joins the readers, if only readers block it.
 extern const lock_kind& shared;
-/// The same, and a grant brings the counter, on which a quorum has to agree. It is as the last writer has left it, or at the
-/// current second: a server may have come back with older data, and a counter behind the last writer's.
+/// Like `shared`, but a grant brings the counter, on which a quorum must agree. The counter is that of the
+/// last writer, or at the current second. A server may have come back with older data, and a counter behind
+/// the last writer's.
 extern const lock_kind& fenced_shared;
 
-/// A writer's side: `exclusive`, but that an attempt after one that was denied first clears the way.
+/// A writer's side. It is like `exclusive`, but an attempt after a denied one first clears the way.
 extern const lock_kind& writer;
-/// `fenced`, likewise.
+/// Like `fenced`, with the same difference.
 extern const lock_kind& fenced_writer;
 
 }  // namespace colock::kinds

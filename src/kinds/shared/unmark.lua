@@ -1,8 +1,8 @@
 -- Removes the mark of a writer that no longer waits.
 --
--- KEYS[1]  the key
--- ARGV[1]  the number of its client
--- Returns  1 there was a mark of it; 0 there was none
+-- KEYS[1]  The key.
+-- ARGV[1]  The number of its client.
+-- Returns  1 if there was a mark of this client, otherwise 0.
 
 --@include ../look.lua
 --@include ../lock_key.lua

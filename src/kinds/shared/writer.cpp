@@ -19,7 +19,7 @@ using core::step;
 using core::vote;
 using resp::number;
 
-/// As claim.lua.
+/// Does the same as claim.lua.
 void claim(const kinds::command& command, table& keys, const instant& at) {
     if (!is_behind_announcement(command, script_form::shortest)) {
         return;
@@ -48,7 +48,7 @@ public:
                      .announcement_ttl = writer_mark_ttl,
                      .is_downgradable = true}) {}
 
-    /// In full: its reply is not read, so nothing would send it again after NOSCRIPT.
+    /// Writes the script in full. Its reply is not read, so nothing would send it again after NOSCRIPT.
     void announce(const kinds::command& command, resp::command_writer& to) const override {
         write_script(scripts::claim, script_form::in_full, to, {command.key},
                      number(command.announces ? traits().announcement_ttl.count() : 0).text(),
@@ -56,7 +56,7 @@ public:
                      new_set_key(command.key));
     }
 
-    /// In full: its sender may close the client at once.
+    /// Writes the script in full, because the sender may close the client immediately.
     void withdraw(const kinds::command& command, resp::command_writer& to) const override {
         write_script(scripts::unmark, script_form::in_full, to, {command.key},
                      number(static_cast<long long>(command.ticket)).text());
@@ -100,7 +100,7 @@ public:
     }
 
 private:
-    /// What it is as a holder.
+    /// Returns the kind of its lease.
     [[nodiscard]] const lock_kind& holder() const noexcept {
         return traits().value_per_holder ? fenced : exclusive;
     }

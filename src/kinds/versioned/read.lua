@@ -1,9 +1,11 @@
 -- Reads a record.
 --
--- KEYS[1]  the key
--- ARGV[1]  the longest value that the client takes, in bytes
--- Returns  '<version>', or '<version> <value>'; the version is 0 if there is no key. 'of <lock>' a lock has the key; 'holds <type>' or
---          -1 something else has it
+-- KEYS[1]  The key.
+-- ARGV[1]  The longest value that the client accepts, in bytes.
+-- Returns  One of these replies:
+-- * '<version>' or '<version> <value>'. The version is 0 if the key does not exist.
+-- * 'of <lock>': a lock has the key.
+-- * 'holds <type>' or -1: something else has the key.
 
 --@include ../look.lua
 --@include ../other_lock.lua

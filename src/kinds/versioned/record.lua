@@ -1,18 +1,20 @@
 -- A record is a value with a version, which grows with each write. Its key is a hash:
 --
---   v  the version, below 2^53
---   d  the value
---   e  1 if the value was erased, else 0
---   w  the last writes, the latest last, each as ' <id>:<from>:<to>': its id, the version that it expected, and the one that it made
---   n  how many writes these are
+-- * v: the version, below 2^53.
+-- * d: the value.
+-- * e: 1 if the value was erased, otherwise 0.
+-- * w: the last writes, the latest last, each as ' <id>:<from>:<to>'. The write expected the version `from`
+--   and made the version `to`.
+-- * n: the number of these writes.
 --
--- A key outlives its value by a week, so that its version does not come back. If the value ends by itself, the key's ttl is what is left
--- of the value's life, and the week. A ttl moves with its key, so no server's clock is asked when a value ends. The end of a value is a
--- change: the record then has the next version.
+-- A key outlives its value by a week, so that its version does not come back. If the value has an end,
+-- the key's ttl is the remaining life of the value plus that week. A ttl moves with its key, so the
+-- end of a value depends on no server's clock. The end of a value is a change, which gives the record
+-- the next version.
 
 local week = 604800000
 
--- Reads all but the value. Returns nil and the answer about the key if that is no record.
+-- Reads everything except the value. If the key is not a record, returns nil and the reply about the key.
 local function read_record(key)
     local fields = look('hmget', key, 'v', 'e', 'w', 'n')
     if fields.err then
@@ -41,7 +43,8 @@ local function text_of(version)
     return string.format('%.0f', version)
 end
 
--- What is in front, and the version; and behind a space the value, if there is one. An error if the client does not take such a value.
+-- Returns `in_front`, the version, and if there is a value a space and the value. Returns an error if the
+-- client does not accept such a long value.
 local function state_of(key, record, longest, in_front)
     local value = record.has_value and redis.call('hget', key, 'd')
     if value and #value > tonumber(longest) then

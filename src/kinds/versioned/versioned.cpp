@@ -39,19 +39,19 @@ struct record {
     std::uint64_t version = 0;
     std::optional<std::string> value;
     core::time_point value_ends = core::never;
-    std::deque<write> writes;  // the latest first
+    std::deque<write> writes;  // The latest comes first.
 
-    /// As the scripts name it to locks.
+    /// Returns the name under which the scripts report it to locks.
     [[nodiscard]] static std::string lock_name() { return "versioned_value"; }
 };
 
-/// What a record has at some time.
+/// The version and the value of a record at some time.
 struct record_state {
     std::uint64_t version = 0;
     const std::string* value = nullptr;
 };
 
-/// The key is not what the other end takes it for.
+/// Returns the denial as one by a key that is not a record.
 vote of_another(vote denial) {
     denial.key = key_state::other_kind;
     if (!denial.detail) {
@@ -66,7 +66,7 @@ vote with_state(vote result, std::uint64_t version, std::string_view value, bool
     return result;
 }
 
-/// "<version>" or "<version> <value>".
+/// Decodes `<version>` or `<version> <value>`.
 std::optional<vote> with_text(const vote& result, std::string_view text) {
     std::uint64_t version = 0;
     const char* const end = text.data() + text.size();
@@ -130,7 +130,7 @@ public:
         return entry_ != nullptr && record_ == nullptr;
     }
 
-    /// As written_by_another in other_lock.lua.
+    /// Returns the vote if the key is foreign, as written_by_another in other_lock.lua does.
     [[nodiscard]] vote denial() const {
         constexpr auto remaining = core::unknown_remaining;
         if (const std::string lock = entry_->lock_name(); !lock.empty()) {
@@ -148,7 +148,7 @@ public:
                                       : of_another(vote::denied(key_state::foreign));
     }
 
-    /// The end of a value is a change.
+    /// Returns the current version and value. The end of a value is a change.
     [[nodiscard]] record_state state() const noexcept {
         if (record_ == nullptr) {
             return {};
@@ -159,7 +159,7 @@ public:
         return {record_->version, record_->value ? &*record_->value : nullptr};
     }
 
-    /// The version that this write has made; 0 if it is not remembered.
+    /// Returns the version that this write has made, or 0 if the record does not remember the write.
     [[nodiscard]] std::uint64_t made() const {
         if (record_ == nullptr) {
             return 0;
@@ -168,7 +168,7 @@ public:
         return found == record_->writes.end() ? 0 : found->to;
     }
 
-    /// Whether a write from that version would be remembered.
+    /// Returns whether the record would remember a write from that version.
     [[nodiscard]] bool remembers_since(std::uint64_t version) const {
         return record_ != nullptr && version < state().version &&
                version >= record_->writes.back().from;
@@ -263,7 +263,7 @@ public:
         if (command.value == now.version) {
             return key.write();
         }
-        // Versions never recur. So a write that was carried out always finds another version.
+        // Versions never recur. Therefore a write that was carried out always finds another version.
         if (const std::uint64_t made = key.made(); made != 0) {
             return vote::granted(made);
         }

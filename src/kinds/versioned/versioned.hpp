@@ -8,27 +8,29 @@
 #include <chrono>
 #include <cstddef>
 
-// A record is a value with a version. A write names the version that it expects, and is refused if the record has another one. So
-// nobody holds anything, and a read is not followed by a release.
+// A record is a value with a version. A write names the version that it expects, and is denied if the record
+// has another one. There is therefore no holder, and a read is not followed by a release.
 //
-// Versions never recur. They are a hybrid clock, as fences are, and a key outlives its value by `tombstone_life`. Fences move to whole
-// seconds, so that several instances agree. A record is on one instance, so its versions have microseconds, too. A server that takes
-// over within the same second therefore continues behind the last one.
+// Versions never recur. They are a hybrid clock, as fences are, and a key outlives its value by
+// `tombstone_life`. Fences move to whole seconds, so that several instances agree. A record is on one
+// instance, so its versions have microseconds too. A server that takes over within the same second therefore
+// continues after the last version.
 //
-// The record remembers its last writes, so that a write that is sent again is carried out once. See record.lua.
+// The record remembers its last writes, so that a repeated write is carried out once. See record.lua.
 
 namespace colock::kinds {
 
 /// The kind of a record. Its steps are `read` and `write`. A token is the id of a write.
 ///
-/// Algorithm: optimistic concurrency control (H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency Control", ACM TODS
-/// 6(2), 1981), with hybrid logical clocks (S. Kulkarni et al., "Logical Physical Clocks", OPODIS 2014).
+/// Algorithm: optimistic concurrency control with hybrid logical clocks.
+/// - H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency Control", ACM TODS 6(2), 1981.
+/// - S. Kulkarni et al., "Logical Physical Clocks", OPODIS 2014.
 extern const lock_kind& versioned;
 
-/// For how long a key outlives its value. No write that expects an earlier version is under way for so long.
+/// How long a key outlives its value. No write that expects an earlier version is under way for this long.
 inline constexpr std::chrono::hours tombstone_life{24 * 7};
 
-/// How many writes a record remembers.
+/// The number of writes that a record remembers.
 inline constexpr std::size_t remembered_writes = 16;
 
 }  // namespace colock::kinds

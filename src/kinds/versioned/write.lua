@@ -1,13 +1,17 @@
--- Writes a record if it has the version that the writer expects. A write that is sent again is carried out once.
+-- Writes a record if it has the version that the writer expects. A write that is sent again is
+-- carried out once.
 --
--- KEYS[1]  the key
--- ARGV[1]  the id of the write, in hexadecimal digits
--- ARGV[2]  the version that it expects; 0: there is no record
--- ARGV[3]  for how long the value lives, in milliseconds; 0: it does not end by itself
--- ARGV[4]  the longest value that the client takes, in bytes
--- ARGV[5]  the value; without it the record is erased
--- Returns  the version that the write has made. 'r <record>' it was not carried out and never will be. 'u <record>' it was not
---          carried out now, and nobody knows of an earlier copy. <record> is as read.lua tells. Otherwise as read.lua
+-- KEYS[1]  The key.
+-- ARGV[1]  The id of the write, in hexadecimal digits.
+-- ARGV[2]  The version that it expects. 0 means that there is no record.
+-- ARGV[3]  How long the value lives, in milliseconds. 0 means indefinitely.
+-- ARGV[4]  The longest value that the client accepts, in bytes.
+-- ARGV[5]  The value. Without it, the record is erased.
+-- Returns  One of these replies, where <record> is a reply of read.lua:
+-- * The version that the write has made.
+-- * 'r <record>': the write was not carried out, and never will be.
+-- * 'u <record>': the write was not carried out now. It is unknown whether an earlier copy was.
+-- * Otherwise as read.lua.
 
 --@include ../look.lua
 --@include ../other_lock.lua
@@ -21,7 +25,8 @@ if not record then
     return answer
 end
 
--- Writes what is there already. It needs no memory, and the server refuses no later write of the script for memory.
+-- Writes existing data again. This needs no memory. The server then refuses no later write of the script
+-- for lack of memory.
 local function touch()
     if record.left >= 0 then
         redis.call('pexpire', key, math.max(record.left, 1))
@@ -32,21 +37,22 @@ local function touch()
 end
 
 if expected ~= record.version then
-    -- Versions never recur. So a write that was carried out always finds another version.
+    -- Versions never recur. Therefore a write that was carried out always finds another version.
     local at = string.find(record.writes, ' ' .. id .. ':', 1, true)
     local made = at and string.match(record.writes, ':%d+:(%d+)', at)
     if made then
-        touch()  -- replicas that acknowledge this have the write, too
+        touch()  -- Replicas that acknowledge this also have the write.
         return tonumber(made)
     end
-    -- All writes since the oldest one that is kept are there. One from a version in between would be, too.
+    -- All writes since the oldest kept one are there. A write from a version in between would be there too.
     local oldest = string.match(record.writes, '^ %x+:(%d+)')
     local is_certain = oldest and expected < record.version and expected >= tonumber(oldest)
     return state_of(key, record, ARGV[4], is_certain and 'r ' or 'u ')
 end
 
--- A hybrid clock. A record that was lost, or an older copy of it, goes on behind all that was written before, by any server whose
--- clock is right. The next version of a value that would have ended belongs to its end: a clock that is set back may undo that.
+-- A hybrid clock. A record that was lost, or an older copy of it, continues after everything that was written
+-- before. This holds on any server whose clock is right. If the value has an end, the next version belongs to
+-- that end. A clock that is set back may undo the end.
 local time = redis.call('time')
 local step = record.has_value and record.left >= 0 and 2 or 1
 local version = math.max(record.version + step, time[1] * 2 ^ 20 + time[2])
@@ -62,7 +68,7 @@ if count > most_writes then
 end
 kept = kept .. ' ' .. id .. ':' .. ARGV[2] .. ':' .. text
 
--- For how long the key lives with the new record. If it does not end, it may have a ttl to lose.
+-- How long the key lives with the new record. If the record does not end, the key may have a ttl to lose.
 local life = not value and week or ttl ~= 0 and ttl + week
 local may_lose_ttl = record.left >= 0
 
@@ -74,9 +80,9 @@ local function set_life()
     end
 end
 
--- If there are several writes, what can be refused comes before the first one that stays. An erase works without memory. Of another
--- write, HSET is tried with what is there already. Where there is no key, SET with XX is refused if there is no memory, and then
--- PEXPIRE is tried.
+-- If there are several writes, commands that may be refused come before the first write that stays. An erase
+-- works without memory. For another write, HSET is tried with the existing data. If the key does not exist,
+-- SET with XX is refused when there is no memory, and then PEXPIRE is tried.
 if record.text and not value then
     touch()
 elseif record.text and (life or may_lose_ttl) then

@@ -6,11 +6,11 @@
 
 namespace colock::runtime {
 
-/// Readers are beside a writer that was downgraded. They take nothing back: it stands elsewhere than their leases can tell, and
-/// the lease of the writer will do it.
+/// Readers next to a downgraded writer withdraw nothing, because their kind does not announce. They cannot
+/// tell where the writer's announcement stands. The writer's lease withdraws it.
 ///
-/// Its deadline counts from the end of the announcement. As long as that lives, it is not too late, however busy the program has
-/// been.
+/// The deadline counts from the end of the announcement. While the announcement stands, the withdrawal is in
+/// time, even if the program was busy.
 void withdrawals::withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                            core::instance_set where, core::time_point now) {
     const core::time_point until = what.until();

@@ -17,33 +17,34 @@
 
 namespace colock::runtime {
 
-/// What a client has told the instances of a key: that it waits, so that the holders make room and newcomers stay out. It lives
-/// as long as its kind says. Each attempt that announces renews it.
+/// The announcement to the instances that this client waits for a key. It makes holders yield and keeps
+/// newcomers out. Its lifetime depends on the kind. Each attempt that announces renews it.
 ///
-/// Kinds without announcements never make one.
+/// Kinds without announcements never create one.
 class announcement {
 public:
-    /// Where a waiter stands that is about to attempt.
+    /// The position of a waiter before its attempt.
     struct position {
-        bool joins_remote_queue_next = false;  ///< if this attempt is denied
-        bool has_ticket = false;               ///< in the remote queue
-        bool is_first = false;                 ///< there
-        bool has_queued_for_long = false;      ///< there
+        bool joins_remote_queue_next = false;  ///< If this attempt is denied.
+        bool has_ticket = false;               ///< In the remote queue.
+        bool is_first = false;                 ///< First in the remote queue.
+        bool has_queued_for_long = false;      ///< In the remote queue.
     };
 
-    /// Whether an attempt from there announces its waiter. Not before its turn in the remote queue, unless that takes long: those
-    /// before it would be kept out, too.
+    /// Returns whether an attempt from that position announces its waiter. A waiter in the remote queue
+    /// announces only when it is first, or has queued for long. An earlier announcement would also keep out
+    /// the waiters before it.
     [[nodiscard]] static bool is_due(const kinds::lock_kind& kind, const position& at) noexcept {
         return kind.announces() && (at.has_ticket ? at.is_first || at.has_queued_for_long
                                                   : !at.joins_remote_queue_next);
     }
 
-    /// An attempt that announces its waiter is being sent.
+    /// Records an attempt that announces its waiter.
     void made(const kinds::lock_kind& kind, core::time_point now) noexcept {
         until_ = now + kind.traits().announcement_ttl;
     }
 
-    /// When it ends at the last instance; a time that has passed if there is none.
+    /// Returns when it ends on the last instance. In the past if there is none.
     [[nodiscard]] core::time_point until() const noexcept { return until_; }
 
     void withdrawn() noexcept { until_ = core::time_point::min(); }
@@ -52,22 +53,22 @@ private:
     core::time_point until_ = core::time_point::min();
 };
 
-/// Takes the announcements of a client back, and waits for the votes on that, which tell nobody anything.
+/// Withdraws the announcements of a client and waits for the votes, which have no effect.
 class withdrawals final : private instance::vote_receiver {
 public:
     explicit withdrawals(client_context& client) : parts_(client) {}
 
-    /// Takes back what was announced for that lock at those instances, if it still stands. A lock of a kind that does not
-    /// announce has none.
+    /// Withdraws the announcement for that lock on those instances, if it still stands. Does nothing for a
+    /// kind that does not announce.
     void withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                   core::instance_set where, core::time_point now);
 
-    /// There is no world any more: no vote will come.
+    /// Drops all withdrawals, because no votes will arrive.
     void abandon() noexcept { const auto dying = std::exchange(pending_, {}); }
 
 private:
     struct pending {
-        std::shared_ptr<const lock_spec> of;  // has the key, to which the command refers
+        std::shared_ptr<const lock_spec> of;  // Keeps the key alive, to which the command refers.
         std::size_t votes;
     };
 

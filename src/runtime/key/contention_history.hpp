@@ -11,16 +11,16 @@
 
 namespace colock::runtime {
 
-/// Remembers whether other clients wait for the keys that this one has had lately: then it is fair to join their remote
-/// queue before an attempt. An attempt right behind one's own release would mostly win, and nobody else would ever get
-/// in.
+/// Records whether other clients wait for the keys that this client has held recently. If they do, the client
+/// joins their remote queue before an attempt. An attempt directly after the client's own release would
+/// usually win, and would starve the other clients.
 ///
-/// Keys are told apart by their hashes, and each shares its entry with others: an entry that is forgotten only makes an
-/// attempt too early.
+/// Keys are identified by hash, and several keys share an entry. A lost entry only makes an attempt too
+/// early.
 class contention_history {
 public:
-    /// The client is about to try for a key that it does not have: whether to look for a remote queue first. A
-    /// client that tries time and again and never meets anybody looks now and then as well.
+    /// Returns whether to look for a remote queue before an attempt. Even a client that never meets others
+    /// looks from time to time.
     [[nodiscard]] bool expected_at(std::size_t key_hash, core::time_point now) noexcept {
         entry& known = of(key_hash);
         if (!known.others && ++known.tries > tries_between_looks &&
@@ -32,7 +32,7 @@ public:
         return known.others;
     }
 
-    /// Others wait for that key, or do not.
+    /// Records whether other clients wait for that key.
     void note(std::size_t key_hash, bool others, core::time_point now) noexcept {
         entry& known = of(key_hash);
         known.looked = now;
@@ -40,19 +40,19 @@ public:
         known.others = others;
     }
 
-    /// Whether an attempt that only looks whether nobody holds that key would mostly be in vain. It is made now and then, since the
-    /// key may be free again.
+    /// Returns whether an attempt that only checks for holders would probably be denied. Such an attempt is
+    /// made from time to time, because the key may be free again.
     [[nodiscard]] bool has_holders(std::size_t key_hash) noexcept {
         std::uint8_t& left = looks_saved_[key_hash % looks_saved_.size()];
         left -= left == 0 ? 0 : 1;
         return left != 0;
     }
-    /// Such an attempt was denied.
+    /// Records that such an attempt was denied.
     void note_holders(std::size_t key_hash) noexcept {
         looks_saved_[key_hash % looks_saved_.size()] = looks_to_save;
     }
 
-    /// The client has left the queue, and is not to join it again before `until`.
+    /// Records that the client has left the remote queue and must not join it again before `until`.
     void step_aside(std::size_t key_hash, core::time_point until) noexcept {
         of(key_hash).join_from = until;
     }
@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    // A look is a round trip more; and what looks for others sees none, mostly.
+    // Looking costs a round trip and usually finds no other client.
     static constexpr std::uint32_t tries_between_looks = 64;
     static constexpr core::duration between_looks = core::milliseconds(250);
     static constexpr std::uint8_t looks_to_save = 32;
@@ -70,7 +70,7 @@ private:
         std::size_t key_hash = 0;
         core::time_point looked{};
         core::time_point join_from{};
-        std::uint32_t tries = 0;  // since it looked
+        std::uint32_t tries = 0;  // Since the last look.
         bool others = false;
     };
 
@@ -83,7 +83,7 @@ private:
     }
 
     std::array<entry, 256> entries_{};
-    std::array<std::uint8_t, 4096> looks_saved_{};  // two keys with one entry cost nothing but time
+    std::array<std::uint8_t, 4096> looks_saved_{};  // A collision of two keys only costs time.
 };
 
 }  // namespace colock::runtime

@@ -13,41 +13,42 @@
 
 namespace colock::runtime {
 
-/// The holders that a client's lease has, one after the other or together. They are numbered from 0, in the order in which they
-/// got it. Each number is given once.
+/// The holders of a client's lease, one after the other or at the same time. They are numbered from 0 in the
+/// order in which they got the lease. Each number is used once.
 ///
 /// Thread-safety: const members are safe from any thread. The others are called on the engine's executor.
 class holders {
 public:
-    /// The number of the latest one. After the last of several has let go, that of the last one.
+    /// Returns the number of the latest holder. After the last of several has released, returns its number.
     [[nodiscard]] std::uint32_t latest() const noexcept {
         return latest_.load(std::memory_order_acquire);
     }
 
-    /// How often the lease was handed off.
+    /// Returns how often the lease was handed off.
     [[nodiscard]] std::uint32_t handoffs() const noexcept { return handoffs_; }
 
-    /// How many hold the lease, or have lost it and not let go since.
+    /// Returns how many hold the lease, or have lost it without a release.
     [[nodiscard]] std::size_t count() const noexcept { return several_ ? several_->count() : 1; }
 
-    /// Whether several have held it at the same time.
+    /// Returns whether several have held it at the same time.
     [[nodiscard]] bool were_several() const noexcept { return several_ != nullptr; }
 
-    /// Whether that holder is one of these.
+    /// Returns whether that holder is one of them.
     [[nodiscard]] bool contains(std::uint32_t holder) const {
-        const std::uint32_t latest = this->latest();  // first: it tells whether there are several
+        // Read first: it shows whether there are several.
+        const std::uint32_t latest = this->latest();
         const set* const all = shown_.load(std::memory_order_acquire);
         return all != nullptr ? all->contains(holder) : holder == latest;
     }
 
-    /// Whether it is, or was when the lease was lost.
+    /// Returns whether that holder holds the lease, or held it when the lease was lost.
     [[nodiscard]] bool remembers(std::uint32_t holder) const {
         const std::uint32_t latest = this->latest();
         const set* const all = shown_.load(std::memory_order_acquire);
         return all != nullptr ? all->remembers(holder) : holder == latest;
     }
 
-    /// Another one shares the lease.
+    /// Adds a holder that shares the lease.
     void add() {
         if (!several_) {
             several_ = std::make_unique<set>();
@@ -57,14 +58,14 @@ public:
         give_number();
     }
 
-    /// The last one has let go, and the next one has the lease.
+    /// Passes the lease from the last holder to the next one.
     void hand_off() {
         ++handoffs_;
         give_number();
     }
 
-    /// A holder lets go. Returns whether others stay, or stayed when it did so before. Otherwise the lease is to be released with
-    /// it, or handed off. `lost`: it has lost the lease, which is remembered.
+    /// Handles the release of a holder. Returns whether others stay, or stayed at its earlier release. If
+    /// not, the lease must be released or handed off. `lost` if it has lost the lease, which is recorded.
     [[nodiscard]] bool leaves_others(std::uint32_t holder, bool lost) {
         if (!several_) {
             return holder != latest();
@@ -76,13 +77,13 @@ public:
         return several_->count() != 0 || holder != latest();
     }
 
-    /// One of several lets go. False if it has done so before.
+    /// Removes one of several holders. Returns false if it has already released.
     bool remove(std::uint32_t holder, bool lost) {
         return several_ && several_->remove(holder, lost);
     }
 
 private:
-    /// By their numbers, and whether they have not let go. Thread-safe.
+    /// The holders by number, with a flag for those without a release. Thread-safe.
     class set {
     public:
         void add(std::uint32_t holder) {
@@ -136,8 +137,8 @@ private:
     std::atomic<std::uint32_t> latest_{0};
     std::uint32_t last_given_ = 0;
     std::uint32_t handoffs_ = 0;
-    std::unique_ptr<set> several_;      // null until there is a second one at the same time
-    std::atomic<set*> shown_{nullptr};  // the same, for other threads
+    std::unique_ptr<set> several_;      // Null until two have held it at the same time.
+    std::atomic<set*> shown_{nullptr};  // Equal to `several_`, for other threads.
 };
 
 }  // namespace colock::runtime

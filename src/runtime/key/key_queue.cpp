@@ -44,7 +44,7 @@ acquire_operation& key_queue::front() noexcept {
     return operation_of(local_.front());
 }
 
-/// The operation that has made the attempt for this lease.
+/// Returns the operation that has made the attempt for this lease.
 acquire_operation& key_queue::attempting_for(const lease_driver& lease) noexcept {
     const auto adopts = std::ranges::find_if(
         adopting_, [&](const acquire_operation* one) { return one->has_attempted(lease); });
@@ -85,7 +85,8 @@ lease_driver* key_queue::held_for(const ownership& who) const noexcept {
     return latest.is_held_for(who) ? &latest : nullptr;
 }
 
-/// Its owner holds that lease. So it comes before all that wait for its release.
+/// Handles an operation whose owner holds that lease. It does not wait behind others, because they wait for
+/// the release of this lease.
 void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
     using core::acquire_outcome;
     const lock_spec& wanted = *newcomer.spec();
@@ -95,14 +96,14 @@ void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
                          describe(wanted.resource())
                              .append(": this owner holds it already")
                              .append(differs ? ", and only one of the two has fencing" : ""));
-    } else if (lease.is_over(newcomer.arrived())) {  // and nobody was told yet
+    } else if (lease.is_over(newcomer.arrived())) {  // The loss was not reported yet.
         newcomer.fail_as(acquire_outcome::lease_lost, describe_lost(wanted));
     } else {
         newcomer.receive(lease.add_holder());
     }
 }
 
-/// The other waiters of the owner that has got the lease enter with it.
+/// Admits the other waiters of the owner that has got the lease.
 void key_queue::admit_owner(lease_driver& lease) {
     const ownership who = lease.held_for();
     if (!client_.owners.has_waiters(who)) {
@@ -111,7 +112,7 @@ void key_queue::admit_owner(lease_driver& lease) {
     local_.for_each_waiter([&](member_at_key& one) {
         acquire_operation& waiter = operation_of(one);
         if (lease.may_be_entered(waiter.acts_for(), *waiter.spec())) {
-            waiter.receive(lease.add_holder());  // which takes it out of the queue
+            waiter.receive(lease.add_holder());  // Removes it from the queue.
         }
     });
 }
@@ -121,12 +122,12 @@ void key_queue::begin(acquire_operation& next) {
     next.begin();
 }
 
-/// It is in no list when it begins: its queue knows it as the one that attempts.
+/// The operation is in no list when it begins. The queue refers to it as `attempting`.
 std::shared_ptr<acquire_operation> key_queue::next() {
     while (local_.admits_next()) {
         acquire_operation& waiter = front();
         if (lease_driver* const lease = to_be_shared(waiter, client_.turn.now())) {
-            waiter.receive(lease->add_holder());  // which takes it out of the queue
+            waiter.receive(lease->add_holder());  // Removes it from the queue.
             continue;
         }
         remove(waiter);
@@ -145,7 +146,7 @@ bool key_queue::has_waiters_for_other_names(const lock_spec& lock) noexcept {
 
 void key_queue::let_others_pass(acquire_operation& one) {
     forget_more_keys(one);
-    no_quorum_since_ = core::never;  // it was denied by a quorum
+    no_quorum_since_ = core::never;  // A quorum has denied it.
     local_.leave();
     push(one);
     one.wait_behind_others();
@@ -164,8 +165,9 @@ void key_queue::remove(acquire_operation& waiter) noexcept {
     client_.owners.remove_waiter(waiter.acts_for());
 }
 
-/// The lease at the key in which that operation may have a share; null if there is none. With fencing its fence was counted
-/// after the operation came. An older one may be smaller than that of another client's writer, if the lease has lost its keys.
+/// Returns the lease at the key that the operation may share, or null. With fencing, the lease must have a
+/// fence from after the operation's arrival. If the lease has lost its keys, an older fence may be smaller
+/// than that of another client's writer.
 lease_driver* key_queue::to_be_shared(const acquire_operation& newcomer, core::time_point now) {
     const lock_spec& wanted = *newcomer.spec();
     if (!local_.held_as().shares_lease() || local_.latest() == nullptr) {
@@ -197,7 +199,7 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
     if (one.at_key::is_linked()) {
         remove(one);
         leave_place(one);
-        // After any other end all of them end, or the queue advances anyway.
+        // After a grant the queue advances anyway, and on a close every waiter ends.
         if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
             client_.queues.advance(*this);  // readers behind a writer may enter now
         }
@@ -205,13 +207,13 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
     }
     forget_more_keys(one);
     if (outcome == core::acquire_outcome::granted) {
-        if (local_.attempting() == &one) {  // it was handed a lease
+        if (local_.attempting() == &one) {  // It got the lease by hand-off.
             local_.leave();
             leave_remote_queue();
         }
         leave_place(one);
         if (one.admission().leaves_room()) {
-            client_.queues.advance(*this);  // those behind it may enter, too
+            client_.queues.advance(*this);  // The waiters behind it may enter too.
         }
         return;
     }
@@ -220,7 +222,7 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
     client_.queues.advance(*this);
 }
 
-/// It was at the key.
+/// The operation was at the key.
 void key_queue::leave(const acquire_operation& one, core::acquire_outcome outcome) {
     local_.leave();
     if (one.record()) {
@@ -234,13 +236,13 @@ void key_queue::leave(const acquire_operation& one, core::acquire_outcome outcom
     no_quorum_since_ = machine->no_quorum_since();
     const bool has_failed =
         outcome == core::acquire_outcome::no_quorum || outcome == core::acquire_outcome::too_slow;
-    if (has_failed &&
-        no_quorum_since_ != core::never) {  // else it may only have had too little time
+    // Without a time in `no_quorum_since_`, its own time may only have been too short.
+    if (has_failed && no_quorum_since_ != core::never) {
         fail_others(outcome, one.details());
     }
 }
 
-/// The first waiters fail as well, if they have waited as long as they may for a quorum.
+/// Fails the first waiters too, if they have waited for a quorum as long as they may.
 void key_queue::fail_others(core::acquire_outcome outcome, const std::string& details) {
     const core::time_point now = client_.turn.recent_time();
     while (!local_.empty()) {
@@ -255,7 +257,7 @@ void key_queue::fail_others(core::acquire_outcome outcome, const std::string& de
     }
 }
 
-/// They need no round trip each.
+/// Completes all waiters of that kind with the record, so that they need no round trips.
 void key_queue::on_record(const kinds::lock_kind& kind,
                           const std::shared_ptr<const std::string>& record) {
     local_.for_each_waiter([&](member_at_key& one) {
@@ -267,7 +269,7 @@ void key_queue::on_record(const kinds::lock_kind& kind,
     });
 }
 
-/// Those whose lock has a key beside its first one are told of that one, too.
+/// Registers the queue for changes of the further keys of the lock.
 void key_queue::listen_to_more_keys(const acquire_operation& one) {
     for (const std::string_view key : one.spec()->more_keys) {
         client_.members.at_more_keys.emplace(key, this);
@@ -288,7 +290,7 @@ void key_queue::forget_more_keys(const acquire_operation& one) noexcept {
 
 // --- Leases -----------------------------------------------------------------------------------------
 
-/// An attempt's lease is that of the operation at the key. Others are at the key themselves.
+/// The lease of an attempt belongs to the operation at the key. Other leases are at the key themselves.
 void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now) {
     if (step.attempt == core::acquire_outcome::granted) {
         begin_hold(lease, now);
@@ -322,9 +324,9 @@ void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
     confirmed_ = sent;
     no_quorum_since_ = core::never;
     if (attempting() != nullptr) {
-        // The ticket is that of another operation, which goes on to wait.
+        // The ticket belongs to another operation, which continues to wait.
     } else if (local_.held_as().leaves_room()) {
-        leave_remote_queue();  // others may enter as well
+        leave_remote_queue();  // Others may enter too.
     } else if (ticket_ != nullptr) {
         ticket_->on_held();
     }
@@ -337,8 +339,8 @@ void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
     admit_owner(lease);
 }
 
-/// By the first downgrade that has succeeded. The readers that it has admitted may wait in the remote queue when a second one
-/// ends, so that changes nothing.
+/// Applies the first successful downgrade. A later one changes nothing, because the readers admitted by the
+/// first may already wait in the remote queue.
 void key_queue::become_shared(lease_driver& lease, core::time_point now) {
     if (local_.held_as().shares_lease()) {
         return;
@@ -346,12 +348,12 @@ void key_queue::become_shared(lease_driver& lease, core::time_point now) {
     local_.hold_as(lease);
     lease.share_since(now);
     confirmed_ = lease.downgrade_began();
-    leave_remote_queue();  // as for a reader that was granted
+    leave_remote_queue();  // As for a reader that was granted.
     client_.queues.advance(*this);
 }
 
 void key_queue::end_hold(lease_driver& lease, bool is_released, core::time_point now) {
-    // Where the key is the token's, nothing is announced.
+    // Instances that store the token have no announcement.
     withdraw(lease.shared_spec(), lease.without_key(), now);
     let_go(lease, now);
     if (is_released) {
@@ -369,7 +371,7 @@ void key_queue::let_go(lease_driver& lease, core::time_point now) {
     local_.let_go(lease);
     lease.leave_key();
     if (!local_.held_as().leaves_room() && attempting() == nullptr) {
-        // The order of other clients' waiters does not depend on who is the fastest.
+        // The order of other clients' waiters does not depend on speed.
         next_attempt_ = lease.shared_spec()->policy->kind().traits().orders_waiters
                             ? now
                             : now + lease.held_by_client().cool_down(now);
@@ -388,13 +390,13 @@ acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
                                                                                      : nullptr;
 }
 
-/// If the order of its lock binds, a waiter of another client may be before it.
+/// Returns whether the waiter is next. If the lock's order binds, a waiter of another client may precede it.
 bool key_queue::is_next_in_order(const acquire_operation& waiter) const noexcept {
     return waiter.place() == 0 ||
            (places_ != nullptr && places_->may_be_handed_off(waiter.place()));
 }
 
-/// It is released if no waiter wants it any more.
+/// Hands the lease off, or releases it if no waiter wants it.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     if (acquire_operation* const next = next_for(lease)) {
         if (next->place() != 0) {
@@ -407,8 +409,8 @@ void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     }
 }
 
-/// The lease is about to write its keys. Those of this client that wait for one of them hear of it in the turn: one that waits
-/// beside it for room, and those in the queues of other names.
+/// Records that the lease is about to write its keys. The turn notifies this client's own waiters: an
+/// operation that waits next to the lease for room, and waiters in the queues of other names.
 void key_queue::note_write(const lease_driver& lease, bool is_release) {
     const bool waits_beside =
         local_.attempting() != nullptr && (is_release || lease.admission().counts_holders());
@@ -473,7 +475,7 @@ void key_queue::on_advice(core::queue_ticket::advice advice, core::time_point no
     }
 }
 
-// --- Places, of a lock whose order binds -------------------------------------------------------------
+// --- Places, if the lock's order binds ---------------------------------------------------------------
 
 places& key_queue::places_for(const acquire_operation& waiter) {
     if (places_ == nullptr) {
@@ -496,8 +498,9 @@ void key_queue::on_denied_place(const acquire_operation& waiting) {
     places_for(waiting).on_denied(waiting.place());
 }
 
-/// One that was granted has none any more. The attempt of one that was not may have entered the queue. Others wait behind it here. So
-/// without memory the place is left behind: it ends with the ticket, or with the next waiter of this client.
+/// Gives up the place of an operation. A granted operation has none any more. A denied attempt may still have
+/// entered the queue, with others waiting behind it. Without memory the place is left: it ends with the
+/// ticket, or with this client's next waiter.
 void key_queue::leave_place(const acquire_operation& one) noexcept {
     const bool has_place = places_ != nullptr && places_->contains(one.place());
     if (one.place() != 0 && (has_place || one.may_have_entered())) {
@@ -535,7 +538,8 @@ void key_queue::note_remaining(std::size_t index, const core::vote& vote) {
 
 void key_queue::on_key_changed(std::size_t index) {
     if (acquire_operation* const waiting = attempting()) {
-        const auto owned = waiting->self();  // the first to hear of it may end it, and us
+        // A notified object may end the operation and this queue.
+        const auto owned = waiting->self();
         if (ticket_ != nullptr) {
             ticket_->on_lock_changed(index);
         }
@@ -600,7 +604,7 @@ void key_queues::advance(key_queue& queue) {
         queue.leave_remote_queue();
     }
     if (queue.unused()) {
-        assert(queue.remote() == nullptr);  // it refers to the queue
+        assert(queue.remote() == nullptr);  // The ticket refers to the queue.
         queues_.erase(key_of(queue.lock()));
     }
 }
@@ -608,7 +612,7 @@ void key_queues::advance(key_queue& queue) {
 void key_queues::begin_next() {
     while (!next_.empty()) {
         for (const auto& one : std::exchange(next_, {})) {
-            if (one->running()) {  // else it was cancelled meanwhile
+            if (one->running()) {  // Otherwise it was cancelled in the meantime.
                 one->queue().begin(*one);
             }
         }

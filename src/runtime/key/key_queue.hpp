@@ -33,111 +33,115 @@ class lease_driver;
 class places;
 class ticket;
 
-/// What one client does at one key. It is the mediator of the operations and leases there, of the client's ticket in the remote
-/// queue, and of what the client has announced. These tell it what has happened to them, as the last thing that they do. It tells
-/// the others what follows. They do not know each other.
+/// The activity of one client at one key. It is the mediator of the operations, the leases, the client's
+/// ticket in the remote queue and the announcements. Each of them reports its events to the queue as its last
+/// action. The queue notifies the others. They do not depend on each other.
 class key_queue {
 public:
-    /// The client has a queue for each key that somebody is at. `lock` is one that has this key.
+    /// The client has a queue for each key with an operation or a lease. `lock` is a lock with this key.
     key_queue(client_context& client, std::shared_ptr<const lock_spec> lock) noexcept
         : client_(client), lock_(std::move(lock)) {}
 
-    /// A lock that has this key.
+    /// Returns a lock with this key.
     [[nodiscard]] const lock_spec& lock() const noexcept { return *lock_; }
 
-    /// Who is at the key, and who waits.
+    /// Returns the operations and leases at the key, and the waiters.
     [[nodiscard]] const local_queue& local() const noexcept { return local_; }
-    /// The operation that is at the key, if there is one.
+    /// Returns the operation at the key, or null.
     [[nodiscard]] acquire_operation* attempting() const noexcept;
 
-    /// The lock that this operation wants; null without one.
+    /// Returns the lock that this operation wants, or null.
     [[nodiscard]] const lock_spec* wanted() const noexcept;
-    /// Whether this operation asks who has the key.
+    /// Returns whether this operation asks which client holds the key.
     [[nodiscard]] bool wants_explanation() const noexcept;
 
-    /// The client's ticket in the remote queue; null if it has not joined.
+    /// Returns the client's ticket in the remote queue. Null if it has not joined.
     [[nodiscard]] const ticket* remote() const noexcept { return ticket_; }
 
-    /// Before it there is no sense in an attempt.
+    /// Returns the earliest useful time for an attempt.
     [[nodiscard]] core::time_point next_attempt() const noexcept { return next_attempt_; }
-    /// Since when attempts have found no quorum; `core::never` if the last one did.
+    /// Returns since when attempts have found no quorum. `core::never` if the last one did.
     [[nodiscard]] core::time_point no_quorum_since() const noexcept { return no_quorum_since_; }
 
-    /// Whether nobody is at the key, nor waits.
+    /// Returns whether there is no operation or lease at the key, and no waiter.
     [[nodiscard]] bool unused() const noexcept { return local_.unused() && adopting_.empty(); }
 
     // From operations:
 
-    /// It waits, has a share in a lease that is there, or begins.
+    /// Starts an operation: it waits, shares an existing lease, or begins.
     void start(acquire_operation& newcomer);
-    /// It begins at once, beside all others.
+    /// Starts an adoption immediately, next to all others.
     void adopt(acquire_operation& newcomer);
-    /// It has been the first waiter, and begins.
+    /// Begins an operation that was the first waiter.
     void begin(acquire_operation& next);
-    /// Takes a ticket for an operation that is at the key, if there is none. Returns false if that cannot be.
+    /// Takes a ticket for the operation at the key, if there is none. Returns false if that is impossible.
     bool join_remote_queue(const acquire_operation& waiting);
     void leave_remote_queue();
-    /// Whether others wait behind it that want other names than this lock.
+    /// Returns whether operations behind it want other names than this lock.
     [[nodiscard]] bool has_waiters_for_other_names(const lock_spec& lock) noexcept;
-    /// It waits at the key for another of its names. Those behind it come first.
+    /// Puts an operation back into the local queue, because it waits for another of its names. The others
+    /// come first.
     void let_others_pass(acquire_operation& one);
-    /// Whether other clients are known to wait for the key, so that it is fair to join them before the first attempt.
+    /// Returns whether other clients are known to wait for the key. It is then fair to join them before the
+    /// first attempt.
     [[nodiscard]] bool expects_other_clients();
-    /// Whether holders in other clients are to be expected, so that there is no sense in an attempt that only looks for none.
+    /// Returns whether other clients probably hold the key. An attempt that only checks for holders is then
+    /// useless.
     [[nodiscard]] bool expects_holders();
-    /// The attempt that only looked was denied.
+    /// Records that such an attempt was denied.
     void note_holders();
-    /// If the order of its lock binds: it waits in the local queue, and enters the queue of the instance.
+    /// If the lock's order binds, the waiter in the local queue also enters the queue on the instance.
     void take_place(const acquire_operation& waiter);
-    /// Likewise, it attempts.
+    /// If the lock's order binds, reports that the operation attempts.
     void on_attempt_in_order();
-    /// Likewise, its attempt was denied, and it waits on.
+    /// If the lock's order binds, reports that its attempt was denied and it continues to wait.
     void on_denied_place(const acquire_operation& waiting);
-    /// The attempt of an operation that waits on in the remote queue was denied. If `had_ticket`, it was before that attempt.
+    /// Reports the denied attempt of an operation that waits on in the remote queue. `had_ticket` if it had
+    /// the ticket before that attempt.
     void on_denied(const core::round& votes, bool had_ticket);
-    /// An attempt that announces its waiter is being sent.
+    /// Records that an attempt with an announcement is being sent.
     void announce(core::time_point now) noexcept;
-    /// Takes back what was announced at those instances, if it still stands.
+    /// Withdraws the announcement on those instances, if it still stands.
     void withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where,
                   core::time_point now);
-    /// It has ended.
+    /// Reports that an operation has ended.
     void on_finished(acquire_operation& one, core::acquire_outcome outcome);
 
     // From leases:
 
-    /// The lease's machine has decided this, and the lease has done what is its own.
+    /// Handles a step of the lease's machine, after the lease has done its own part.
     void on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now);
-    /// An instance has told a lease whose attempt was denied how long that will last.
+    /// Reports an instance's estimate of how long the denial of an attempt will last.
     void on_remaining(std::size_t index, const core::vote& vote);
-    /// The operation that wants a lease like this one, and may be handed it. It is the first waiter. If an operation waits at the key
-    /// for room beside the lease, it is that one. Null if there is none.
+    /// Returns the operation that wants a lease like this one and may receive it. If an operation waits at
+    /// the key for room next to the lease, returns that one. Otherwise returns the first waiter, or null.
     [[nodiscard]] acquire_operation* next_for(const lease_driver& lease) noexcept;
-    /// A quorum has this record. The waiters of that kind have found it.
+    /// Reports a record that a quorum has. The waiters of that kind have found it.
     void on_record(const kinds::lock_kind& kind, const std::shared_ptr<const std::string>& record);
-    /// A lease that is at the key has ended without a release.
+    /// Reports that a lease at the key has ended without a release.
     void on_disconnected(lease_driver& lease, core::time_point now);
 
     // From the ticket:
 
     void on_advice(core::queue_ticket::advice advice, core::time_point now);
-    /// An instance has told the ticket how long the lock is held there.
+    /// Reports an instance's answer to the ticket about how long the lock is held there.
     void note_remaining(std::size_t index, const core::vote& vote);
 
     // From the places:
 
     void on_place_advice(core::queue_advice advice);
-    /// Whether the waiter with that place attempts at this moment.
+    /// Returns whether the waiter with that place is attempting now.
     [[nodiscard]] bool has_attempt_under_way(std::uint64_t place) const noexcept;
 
-    // From the engine, and from `key_queues`:
+    // From the engine and from `key_queues`:
 
-    /// Something has happened to a key of the lock at instance number `index`.
+    /// Reports that a key of the lock may have changed on instance number `index`.
     void on_key_changed(std::size_t index);
 
-    /// The lease at the key that this owner holds; null if it holds none.
+    /// Returns the lease at the key that this owner holds, or null.
     [[nodiscard]] lease_driver* held_for(const ownership& who) const noexcept;
 
-    /// Takes the first waiter out of the local queue and to the key, if it may be there. Returns it, or null.
+    /// Moves the first waiter from the local queue to the key, if it may be there. Returns it, or null.
     [[nodiscard]] std::shared_ptr<acquire_operation> next();
 
 private:
@@ -167,48 +171,49 @@ private:
     client_context& client_;
     std::shared_ptr<const lock_spec> lock_;
     local_queue local_;
-    std::vector<acquire_operation*> adopting_;  // go on with leases of other processes
+    std::vector<acquire_operation*> adopting_;  // Operations that adopt leases of other processes.
     ticket* ticket_ = nullptr;
-    places* places_ = nullptr;  // of those that wait for a lock whose order binds, if there are any
+    places* places_ = nullptr;  // The waiters' places, if the lock's order binds and there are any.
     announcement announced_;
-    core::time_point confirmed_{};  // a round that was sent then or later has confirmed the lease
+    // A round that was sent at this time or later has confirmed the lease.
+    core::time_point confirmed_{};
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };
 
-/// The queues of a client, by key: one for each key that somebody is at.
+/// The queues of a client, one for each key in use.
 class key_queues {
 public:
     explicit key_queues(client_context& client) noexcept : client_(client) {}
 
-    /// Null if nobody is at the key.
+    /// Returns null if the key is not in use.
     [[nodiscard]] key_queue* find(std::string_view key) const noexcept {
         return find(hashed_key{key, hash_of_key(key)});
     }
 
-    /// An operation has come to its key.
+    /// Starts an operation at its key.
     void start(acquire_operation& newcomer);
 
-    /// Adds a holder to the lease of that lock that this owner holds, and returns it. Returns null if there is none that it may
-    /// enter. The number of the holder is `lease_driver::holder()` then.
+    /// Adds a holder to the lease of that lock that this owner holds, and returns the lease. Returns null if
+    /// there is none that it may enter. The number of the holder is then `lease_driver::holder()`.
     [[nodiscard]] std::shared_ptr<lease_driver> reenter(const lock_spec& lock,
                                                         const ownership& who);
 
-    /// A lease or an operation has come to the key, or has left it. The next waiter begins at the end of the turn, if it may.
-    /// An unused queue is gone after that.
+    /// Handles a change of the key's leases or operations. The next waiter begins at the end of the turn, if
+    /// it may. An unused queue is removed.
     void advance(key_queue& queue);
 
-    /// Begins with those that may.
+    /// Begins the waiters that may.
     void begin_next();
 
-    /// There is no world any more.
+    /// Drops everything, because the execution context is being destroyed.
     void abandon() noexcept {
         const auto next = std::exchange(next_, {});
         queues_.clear();
     }
 
 private:
-    /// Of the lock that its queue has.
+    /// Refers to the lock that the queue owns.
     struct hashed_key {
         std::string_view key;
         std::size_t hash;
@@ -226,7 +231,7 @@ private:
 
     client_context& client_;
     boost::unordered_flat_map<hashed_key, recycled<key_queue>, hasher> queues_;
-    std::vector<std::shared_ptr<acquire_operation>> next_;  // at their keys, and about to begin
+    std::vector<std::shared_ptr<acquire_operation>> next_;  // At their keys, and about to begin.
 };
 
 }  // namespace colock::runtime

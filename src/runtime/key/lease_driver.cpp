@@ -19,7 +19,8 @@ using event = core::lease::event;
 
 constexpr std::uint32_t no_holder = std::numeric_limits<std::uint32_t>::max();
 
-/// What one of several holders hears when it lets go. The servers are not asked: the others go on, or have lost it as well.
+/// Returns the release outcome for one of several holders. The servers are not involved: the others keep the
+/// lease, or have lost it too.
 core::release_outcome outcome_of_share(core::loss loss) noexcept {
     switch (loss) {
         case core::loss::none:
@@ -56,7 +57,7 @@ lease_driver::~lease_driver() {
     client_.alarms.stop_waiting(*this);
 }
 
-/// Something has come from outside. Nothing else ends us.
+/// Handles an external event. Only such events can end the driver.
 void lease_driver::drive(const event& e, core::time_point now) {
     resume(e, now);
     forget_if_over();
@@ -66,7 +67,8 @@ void lease_driver::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
-/// Others wait at the key. So its queue hears of the step even if there is no memory to do what is our own.
+/// Carries out a step. Others wait at the key, so the queue is notified even if there is no memory for the
+/// lease's own part.
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
     try {
         act(step, now);
@@ -75,7 +77,7 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
         throw;
     }
     tell_queue(step, now);
-    // What was asked for meanwhile. It ends with the lease.
+    // Requests that arrived in the meantime. They end with the lease.
     if (step.extended && !rare_->extends.empty()) {
         resume(event::extend(ttl_for(*rare_->extends.front())), now);
     }
@@ -90,7 +92,7 @@ void lease_driver::tell_queue(const core::lease_step& step, core::time_point now
     }
 }
 
-/// What is our own.
+/// Does the lease's own part of a step.
 void lease_driver::act(const core::lease_step& step, core::time_point now) {
     if (step.extended) {
         end_extend(*step.extended);
@@ -99,7 +101,7 @@ void lease_driver::act(const core::lease_step& step, core::time_point now) {
         end_shares(*step.shared);
     }
     if (step.lost) {
-        // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
+        // Before `publish`: to other threads, an invalid lease without a reason looks released.
         on_lost(*step.lost, step.lost_late);
     }
     publish();
@@ -144,7 +146,7 @@ kinds::command& lease_driver::submit(core::lease_tag tag, core::instance_set tar
     return command;
 }
 
-/// The token at the instances.
+/// Returns the token that the instances store.
 std::string_view lease_driver::held_as() noexcept {
     return is_downgraded() ? token_.with_prefix(spec().policy->kind().traits().token_prefix)
                            : token_.view();
@@ -170,7 +172,7 @@ void lease_driver::give_up(core::time_point now) {
     drive(event::just(event::kind_type::give_up), now);
 }
 
-/// It lives until the vote has come, though all that there was to give back may be given back.
+/// Keeps the driver alive until the vote has arrived, even if everything is rolled back.
 void lease_driver::ask_remaining(std::shared_ptr<lease_driver> self, std::size_t index,
                                  bool explains) {
     if (!self_) {
@@ -205,13 +207,14 @@ void lease_driver::on_vote(std::size_t index, instance::command_tag tag, const c
     forget_if_over();
 }
 
-/// What may make it false calls `outbox::reconsider`.
+/// Any change that can make it false calls `outbox::reconsider`.
 bool lease_driver::wanted(std::size_t index, instance::command_tag tag) const {
     const core::lease_tag sent = core::lease_tag::from(tag);
     return sent.purpose() == purpose::remaining ? is_attempt() : machine_.wanted(index, sent);
 }
 
-/// A release that waits for room takes the place of the next renewal. So its lease is not lost while it waits.
+/// A release that waits for room is sent when the next renewal is due. Its lease is therefore not lost while
+/// it waits.
 void lease_driver::on_time(core::time_point now) {
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
         send_release();
@@ -220,7 +223,7 @@ void lease_driver::on_time(core::time_point now) {
     }
 }
 
-/// What other threads see, and the counters.
+/// Publishes the state for other threads, and updates the counters.
 void lease_driver::publish() noexcept {
     valid_until_.store(machine_.valid_until().time_since_epoch().count(),
                        std::memory_order_release);
@@ -233,7 +236,7 @@ void lease_driver::publish() noexcept {
     }
 }
 
-/// Tells the one that asked for it.
+/// Completes the first request to extend.
 void lease_driver::end_extend(bool success) {
     auto& extends = rare().extends;
     if (!success) {
@@ -250,7 +253,7 @@ bool lease_driver::is_held_by(const lease_operation& asker) const noexcept {
            holders_.contains(asker.holder()) && !release_waits();
 }
 
-/// Of an operation whose lease is not held.
+/// Returns the result of an operation whose lease is not held.
 lease_result lease_driver::result_without(const lease_operation& asker) const noexcept {
     return loss(asker.holder()) == core::loss::none ? lease_result::not_held : lease_result::ended;
 }
@@ -293,7 +296,7 @@ void lease_driver::downgrade(downgrade_operation& asker) {
     } else if (queue_->local().held_as().shares_lease()) {
         asker.finish(lease_result::done);
     } else {
-        if (!is_downgraded()) {  // else the last time it found no quorum
+        if (!is_downgraded()) {  // Otherwise the last round had no quorum.
             rare().reader_spec = asker.shared();
             set_admission(asker.shared()->admission());
             rare().downgrade_began = client_.turn.now();
@@ -311,7 +314,7 @@ void lease_driver::wait_lost(loss_operation& asker) {
     }
 }
 
-/// The keys are not released, and the watchdog stops.
+/// Stops the watchdog without a release of the keys.
 void lease_driver::hand_over(handover_operation& asker) {
     if (!is_held_by(asker)) {
         asker.finish(result_without(asker));
@@ -361,19 +364,20 @@ void lease_driver::release(release_operation& asker) {
     }
 }
 
-/// Not once the release has begun, or while an earlier one waits for room.
+/// Returns false after the release has begun, or while an earlier release waits for room.
 bool lease_driver::may_end_hold() const noexcept {
     return is_at_key() && !release_waits() && !client_.turn.stopped();
 }
 
-/// The release of a lease that had several holders does not wait for room, and neither does that of a reader's lease, or of one
-/// that is being downgraded: the last holder's share ends immediately, so its release has to begin then.
+/// Returns whether the release waits for room. Leases with several holders, readers' leases and leases in a
+/// downgrade never wait. The last holder's share ends immediately, so the release must begin then.
 bool lease_driver::needs_room() const noexcept {
     return (machine_.held() || machine_.lost()) && !admission().shares_lease() &&
            !holders_.were_several();
 }
 
-/// The last holder lets go. The owner may have lost the lease, and be told so when it wants to enter again, until then.
+/// Ends the ownership with the last holder. Until then, an owner whose lease was lost gets an error when it
+/// enters again.
 void lease_driver::end_ownership() noexcept {
     if (held_for_.is_known()) {
         client_.owners.remove_lost(held_for_, *this);
@@ -381,7 +385,7 @@ void lease_driver::end_ownership() noexcept {
     }
 }
 
-/// Returns whether that was the last holder, and what it has let go of is to end now.
+/// Removes a holder. Returns whether it was the last one and its lease must end now.
 bool lease_driver::leave(std::uint32_t holder) {
     if (client_.turn.stopped()) {
         return false;
@@ -413,7 +417,7 @@ void lease_driver::abandon(std::uint32_t holder) {
 void lease_driver::complete(std::uint32_t holder,
                             const std::shared_ptr<const std::string>& record) {
     if (!is_at_key()) {
-        return;  // it was lost, and released since
+        return;  // It was lost and has been released since.
     }
     queue_->on_record(spec().policy->kind(), record);
     if (leave(holder)) {
@@ -429,7 +433,7 @@ void lease_driver::send_release() {
     }
 }
 
-/// Its last holder releases it.
+/// Ends the lease of its last holder.
 void lease_driver::end_hold(bool is_handed_off, core::time_point now) {
     end_loss_waiters(lease_result::not_held);
     drive(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
@@ -438,9 +442,9 @@ void lease_driver::end_hold(bool is_handed_off, core::time_point now) {
 
 // --- Sharing ----------------------------------------------------------------------------------------
 
-/// As a hand-off may be, but that it need not be let go before. A lease with a limit of its own to how long it is held is
-/// for one holder; and where a writer waits, nobody else is let in. Its options are those that it was taken with, also after
-/// a downgrade.
+/// Returns whether the lease may be shared. The rules are those of a hand-off, but the holder keeps the
+/// lease. A lease with `max_hold` is for one holder. A waiting writer keeps new holders out. The options are
+/// those of the acquire, even after a downgrade.
 bool lease_driver::may_be_shared(const lock_spec& wanted, core::time_point now) const {
     const core::lease_settings& options = spec_->policy->lease;
     return !client_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
@@ -467,8 +471,8 @@ void lease_driver::share(share_operation& asker) {
     }
 }
 
-/// Their fence is counted now, after they have asked. An older one may be smaller than that of another client's writer, if the
-/// lease has lost its keys in the meantime.
+/// Counts a fence for the shares after their requests. If the lease has lost its keys in the meantime, an
+/// older fence may be smaller than that of another client's writer.
 void lease_driver::begin_shares(core::time_point now) {
     rare_->shares = std::exchange(rare_->next_shares, {});
     resume(event::just(event::kind_type::share), now);
@@ -480,7 +484,7 @@ void lease_driver::end_shares(bool success) {
     }
     for (const auto& asker : std::exchange(rare_->shares, {})) {
         if (!asker->running()) {
-            continue;  // it was cancelled
+            continue;  // It was cancelled.
         }
         if (!is_held_by(*asker)) {
             asker->finish(result_without(*asker));
@@ -505,7 +509,7 @@ void lease_driver::release_share(std::uint32_t holder) {
     end_loss_waiters_of(holder, lease_result::not_held);
 }
 
-/// A holder does not shorten what others hold with it.
+/// A holder does not shorten the ttl of the other holders.
 core::duration lease_driver::ttl_for(const extend_operation& asker) const noexcept {
     return admission().shares_lease() || held_for_.reenters
                ? std::max(asker.ttl(), machine_.watchdog().ttl())
@@ -520,7 +524,7 @@ bool lease_driver::may_be_entered(const ownership& who, const lock_spec& by) con
 // --- Hand-off ---------------------------------------------------------------------------------------
 
 bool lease_driver::serves(const lock_spec& wanted) const noexcept {
-    // Mostly the policies are one object: `lock_handle` lets locks with the same options share it.
+    // Usually the policies are one object, because `lock_handle` shares it among locks with the same options.
     const bool is_alike =
         wanted.policy == spec_->policy || (&wanted.policy->kind() == &spec().policy->kind() &&
                                            wanted.policy->lease == spec_->policy->lease);
@@ -546,8 +550,8 @@ void lease_driver::give_back(core::time_point now) {
     resume(event::just(event::kind_type::release), now);
 }
 
-/// Its keys stay where they are until the holder has let go: see `core::lease`. `late`: after the time when the client was
-/// to see to it.
+/// Handles a loss. The keys stay until the holder has released the lease: see `core::lease`. `late` is how
+/// late the client was to act.
 void lease_driver::on_lost(core::loss why, core::duration late) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
@@ -585,7 +589,7 @@ void lease_driver::end_operations() {
     }
 }
 
-/// The machine has begun to release what was attempted, held or lost: the key is for others now.
+/// Handles the start of a release of an attempt, a lease or a lost lease. The key is free for others now.
 void lease_driver::on_releasing() {
     for (release_operation& one : release_waiters_) {
         client_.gate.leave(one);
@@ -625,7 +629,7 @@ void lease_driver::explain_no_quorum(const core::round& votes) {
                                                     client_.instances.states());
 }
 
-/// There is nothing left to do. Votes may still come.
+/// Ends all work. Votes may still arrive.
 void lease_driver::end() {
     client_.alarms.stop_waiting(*this);
     client_.release_ended();
@@ -650,7 +654,7 @@ void lease_driver::on_closed() {
     }
     const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
-    if (is_at_key()) {  // a lost lease whose holder has not let go, or whose release waits
+    if (is_at_key()) {  // A lost lease that the holder has not released, or whose release waits.
         rare().no_quorum_details = rare().loss_details;
         queue_->on_disconnected(*this, client_.turn.now());
     }
@@ -668,7 +672,7 @@ void lease_driver::on_abandon() noexcept {
     client_.alarms.stop_waiting(*this);
     at_key::unlink();
     queue_ = nullptr;
-    // The handlers of operations that wait for us may own the lease, and so us.
+    // The handlers of waiting operations may own the lease, and so this driver.
     const auto last = std::move(self_);
     const auto drop_all = [](auto& waiting) {
         while (!waiting.empty()) {
@@ -716,8 +720,8 @@ lease_driver::rarely_used& lease_driver::rare() {
     return *rare_;
 }
 
-/// The last thing that an entry point does: it may be the end of us. The engine does not know us any more
-/// then, and the owner of a lease may destroy us on any thread.
+/// Every entry point calls this last, because it may destroy the driver. The engine does not refer to the
+/// driver any more then. The owner of the lease may destroy it on any thread.
 void lease_driver::forget_if_over() {
     if (pending_votes_ == 0 && machine_.ended()) {
         in_client::unlink();

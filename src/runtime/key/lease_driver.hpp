@@ -35,21 +35,22 @@ namespace colock::runtime {
 class key_queue;
 struct loop;
 
-/// Drives a `core::lease`: carries out its steps and receives the votes; tells those that wait for it, and answers
-/// what other threads ask. What a step means for others at the key, it leaves to the `key_queue`, which it tells last.
+/// Drives a `core::lease`: carries out its steps, receives the votes, completes the waiting operations and
+/// answers other threads. Steps that affect others at the key go to the `key_queue`, which is notified last.
 ///
-/// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
-/// which it is, and all but the latest have released it. But of a reader's lease, and of one that its owner has entered again,
-/// several may be holders at once: see `holders`. It is released with the last of them.
+/// A lease may be handed off inside the client. Its holders are numbered from 0. Each lease object refers to
+/// its own number, and all holders except the latest have released the lease. Readers' leases and reentered
+/// leases may have several holders at once: see `holders`. Such a lease is released with the last of them.
 ///
-/// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
-/// it is released, and no vote is pending.
+/// Its owners keep it alive: first the acquire operation, then the lease. It also keeps itself alive until it
+/// is released and no vote is pending.
 class lease_driver final : public instance::vote_receiver,
                            public in_client,
                            public member_at_key,
                            private timed {
 public:
-    /// For an attempt of the operation that is at the key. If that adopts a lease, `token` is the one of that lease.
+    /// Creates the driver for an attempt of the operation at the key. If the operation adopts a lease,
+    /// `token` is the token of that lease.
     lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue,
                  std::string_view token = {});
     ~lease_driver();
@@ -74,141 +75,145 @@ public:
     [[nodiscard]] bool is_shared(std::uint32_t holder) const noexcept {
         return holder >= first_reader_.load(std::memory_order_acquire);
     }
-    /// The number of the latest holder.
+    /// Returns the number of the latest holder.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holders_.latest(); }
-    /// What was known when the lease was lost; only after `loss()` is not `none`.
+    /// Returns the details of the loss. Valid only if `loss()` is not `none`.
     [[nodiscard]] const std::string& loss_details() const noexcept { return rare_->loss_details; }
-    /// Who answered what, when the latest operation with `lease_result::no_quorum` ended; only after
-    /// one has, and on the engine's executor.
+    /// Returns the votes of the latest operation that ended with `lease_result::no_quorum`. Valid only after
+    /// such an operation, on the engine's executor.
     [[nodiscard]] const std::string& no_quorum_details() const noexcept {
         return rare_->no_quorum_details;
     }
 
     // From the acquire operation, on the engine's executor:
 
-    /// That of the latest holder; 0 without fencing.
+    /// Returns the fence of the latest holder. 0 without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept {
         return policy().lease.agreement == core::agreement::largest ? machine_.value() : 0;
     }
 
-    /// Before the attempt: the place of its operation, if the order of the lock's waiters binds. See `core::command::place`.
+    /// Sets the place of the operation before the attempt, if the lock's order binds. See
+    /// `core::command::place`.
     void take_place(std::uint64_t place) noexcept { place_ = place; }
     /// Sends the attempt to all instances.
     void begin(std::shared_ptr<lease_driver> self, const core::attempt& attempt,
                core::time_point now);
 
-    /// The attempt is not wanted any more: takes back what it got or may get.
+    /// Rolls back an attempt that is not wanted any more, including grants that are still in flight.
     void give_up(core::time_point now);
 
-    /// Whether the attempt is under way.
+    /// Returns whether the attempt is in progress.
     [[nodiscard]] bool attempting() const noexcept { return machine_.acquiring(); }
-    /// The votes on the attempt; until there is a lease.
+    /// Returns the votes on the attempt. Valid until there is a lease.
     [[nodiscard]] const core::round& votes() const noexcept { return machine_.votes(); }
 
-    /// Asks an instance that denied how long it will say no. `explains`: see `kinds::command`.
+    /// Asks an instance that denied how long the denial will last. `explains`: see `kinds::command`.
     void ask_remaining(std::shared_ptr<lease_driver> self, std::size_t index, bool explains);
 
-    /// The instances that are not known to have the key.
+    /// Returns the instances that are not known to store the key.
     [[nodiscard]] core::instance_set without_key() const { return machine_.without_key(); }
 
-    /// Nobody wants to hear of this attempt any more.
+    /// Detaches the attempt from its operation.
     void detach() noexcept;
 
     // From the queue of the key, on the engine's executor:
 
-    /// Whether it is at its key: while held, or lost and not released.
+    /// Returns whether it is at its key: held, or lost and not released.
     [[nodiscard]] bool is_at_key() const noexcept { return at_key::is_linked(); }
-    /// It is from now on, by a round that was sent at `sent`.
+    /// Puts the lease at its key, after a round that was sent at `sent`.
     void hold_since(core::time_point sent, core::time_point now) noexcept;
-    /// A downgrade has succeeded, and so its client has the key as a reader from now on.
+    /// Restarts the client's hold after a successful downgrade. The client holds the key as a reader from now
+    /// on.
     void share_since(core::time_point now) noexcept { hold_ = core::client_hold(now, now); }
-    /// From now on it is held for this owner.
+    /// Sets the owner of the lease.
     void hold_for(const ownership& who) noexcept { held_for_ = who; }
-    /// For whom it is held, or was lost, until all holders have let go.
+    /// Returns the owner for which it is held, or was lost, until all holders have released it.
     [[nodiscard]] const ownership& held_for() const noexcept { return held_for_; }
-    /// Whether that owner holds it.
+    /// Returns whether that owner holds it.
     [[nodiscard]] bool is_held_for(const ownership& who) const noexcept {
         return held_for_.is_same_owner(who) && machine_.held();
     }
-    /// Whether its validity has ended, though nobody may have been told yet.
+    /// Returns whether its validity has ended. The loss may not be reported yet.
     [[nodiscard]] bool is_over(core::time_point now) const noexcept {
         return now >= machine_.valid_until();
     }
-    /// Whether an operation of that owner on that lock may enter it.
+    /// Returns whether an operation of that owner on that lock may enter it.
     [[nodiscard]] bool may_be_entered(const ownership& who, const lock_spec& by) const noexcept;
-    /// It is there no more.
+    /// Removes the lease from its key.
     void leave_key() noexcept { queue_ = nullptr; }
-    /// For how long its client has the key by it.
+    /// Returns how long its client has held the key.
     [[nodiscard]] const core::client_hold& held_by_client() const noexcept { return hold_; }
 
-    /// Of the lock that it is a lease of now: the readers' side, after a downgrade.
+    /// Returns the current lock of the lease. After a downgrade this is the readers' side.
     [[nodiscard]] const lock_spec& spec() const noexcept {
         return is_downgraded() ? *rare_->reader_spec : *spec_;
     }
-    /// Of the lock that it was attempted for.
+    /// Returns the lock of the attempt.
     [[nodiscard]] const std::shared_ptr<const lock_spec>& shared_spec() const noexcept {
         return spec_;
     }
-    /// Whether its holder has asked for it to become a reader's.
+    /// Returns whether its holder has requested a downgrade.
     [[nodiscard]] bool is_downgraded() const noexcept { return rare_ && rare_->reader_spec; }
-    /// Whether that has succeeded.
+    /// Returns whether a downgrade has succeeded.
     [[nodiscard]] bool is_readers() const noexcept { return rare_ && rare_->is_readers; }
-    /// When the holder asked for it first.
+    /// Returns when the holder first requested the downgrade.
     [[nodiscard]] core::time_point downgrade_began() const noexcept {
         return rare_->downgrade_began;
     }
-    /// Whether an operation with that lock may have a share in it.
+    /// Returns whether an operation with that lock may share it.
     [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
-    /// Whether it is what an operation with that lock wants, once its holder has let go.
+    /// Returns whether an operation with that lock could receive it by hand-off.
     [[nodiscard]] bool serves(const lock_spec& wanted) const noexcept;
-    /// Adds a holder. Its number is `holder()` then.
+    /// Adds a holder, whose number is then `holder()`.
     std::shared_ptr<lease_driver> add_holder();
-    /// The same in place of the last one, for this owner.
+    /// Replaces the last holder by a new one, for this owner.
     std::shared_ptr<lease_driver> hand_off(const ownership& next);
-    /// It is handed off, and nobody wants it any more.
+    /// Releases the lease, because no operation wants the hand-off any more.
     void give_back(core::time_point now);
 
     // From the lease and its operations, on the engine's executor:
 
     [[nodiscard]] runtime::loop& loop() const noexcept;
     [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
-    /// `done` if the asker holds it, and started an operation of `shared_mutex` on a lock that can use it; else why not.
+    /// Returns `done` if the asker holds it and its `shared_mutex` operation is for a lock that can use it.
+    /// Otherwise returns the reason.
     [[nodiscard]] lease_result check(const lease_operation& asker,
                                      const lock_spec& lock) const noexcept;
-    /// Of an operation whose lease is not held.
+    /// Returns the result of an operation whose lease is not held.
     [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
     void extend(extend_operation& asker);
-    /// With fencing it takes a round, which counts the fence of the new holder.
+    /// With fencing, takes a round that counts the fence of the new holder.
     void share(share_operation& asker);
     void downgrade(downgrade_operation& asker);
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
     void hand_over(handover_operation& asker);
 
-    /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
-    /// and not released it since. A release that waits for room goes on waiting.
+    /// Drops that holder. No effect unless it still has the lease, or has lost it without a release. A
+    /// release that waits for room continues to wait.
     void let_go(std::uint32_t holder);
-    /// The same, but the keys are not released: their ttl ends them.
+    /// Drops that holder without a release of the keys, which expire with their ttl.
     void abandon(std::uint32_t holder);
-    /// A quorum has this record in place of the token. So that holder has let go, and waiters that look for a record have found one.
+    /// Reports that a quorum has this record in place of the token. The holder is dropped. Waiters that look
+    /// for a record have found one.
     void complete(std::uint32_t holder, const std::shared_ptr<const std::string>& record);
-    /// Sends the release that waits for room now. No other holder gets the lease.
+    /// Sends the release that waits for room now. It is not handed off.
     void send_release();
 
     // From the engine:
 
-    /// Instance number `index` takes commands again.
+    /// Instance number `index` accepts commands again.
     void on_accepting(std::size_t index);
-    /// The client is being closed: the lease is lost.
+    /// The client is being closed, so the lease is lost.
     void on_close();
-    /// Whether the closing client need not wait for it any longer: see `core::lease::settled`.
+    /// Returns whether the closing client need not wait for it any longer: see `core::lease::settled`.
     [[nodiscard]] bool settled(core::time_point now) const { return machine_.settled(now); }
-    /// Whether it was released, and too few instances have answered.
+    /// Returns whether it was released without a quorum of answers.
     [[nodiscard]] bool unanswered() const {
         return (machine_.held() && release_waits()) ||
                (machine_.releasing() && !machine_.answered());
     }
-    /// The connections are gone: nothing more can be released.
+    /// The connections are closed, so nothing can be released any more.
     void on_closed();
     void on_abandon() noexcept;
 
@@ -218,18 +223,18 @@ private:
         boost::intrusive::list<Operation, boost::intrusive::base_hook<waiting_for_lease>,
                                boost::intrusive::constant_time_size<false>>;
 
-    /// What most leases never need.
+    /// Members that most leases never need.
     struct rarely_used {
-        std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
-        std::vector<std::shared_ptr<share_operation>> shares;    // whose fence is being counted
-        std::vector<std::shared_ptr<share_operation>>
-            next_shares;  // that have come since that began
+        std::vector<std::shared_ptr<extend_operation>> extends;  // The first one is in progress.
+        std::vector<std::shared_ptr<share_operation>> shares;    // Their fence is being counted.
+        // Requested since that round began.
+        std::vector<std::shared_ptr<share_operation>> next_shares;
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
-        std::shared_ptr<const lock_spec> reader_spec;  // once a downgrade has begun
-        core::time_point downgrade_began{};            // the first one
-        bool is_readers = false;                       // once one has succeeded
+        std::shared_ptr<const lock_spec> reader_spec;  // From the start of a downgrade.
+        core::time_point downgrade_began{};            // Start of the first downgrade.
+        bool is_readers = false;                       // A downgrade has succeeded.
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -237,14 +242,14 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
-    /// And perhaps released since, as its validity was over.
+    /// Returns whether it was lost. It may have been released since, because its validity has ended.
     [[nodiscard]] bool was_lost() const noexcept {
         return loss_.load(std::memory_order_relaxed) != core::loss::none;
     }
     [[nodiscard]] std::string_view held_as() noexcept;
     void release_share(std::uint32_t holder);
 
-    /// Whether its holder has asked for its release, which the instances have no room for yet.
+    /// Returns whether its holder has requested the release, and it waits for room on the instances.
     [[nodiscard]] bool release_waits() const noexcept {
         return is_at_key() && std::any_of(release_waiters_.begin(), release_waiters_.end(),
                                           std::mem_fn(&release_operation::waits_to_be_sent));
@@ -255,7 +260,7 @@ private:
     [[nodiscard]] bool may_end_hold() const noexcept;
     [[nodiscard]] bool needs_room() const noexcept;
     void end_hold(bool is_handed_off, core::time_point now);
-    /// Whether somebody waits for the end of the attempt.
+    /// Returns whether an operation waits for the end of the attempt.
     [[nodiscard]] bool is_attempt() const noexcept { return queue_ != nullptr && !is_at_key(); }
     void drive(const core::lease::event& e, core::time_point now);
     void resume(const core::lease::event& e, core::time_point now);
@@ -283,23 +288,23 @@ private:
     [[nodiscard]] rarely_used& rare();
     void forget_if_over();
 
-    // What every vote needs comes first, so that it is together in few cache lines, and with it what tells
-    // where the rest is that most of them need.
+    // The members that every vote needs come first, to share few cache lines. They include the pointers to
+    // the other members that most votes need.
     std::uint32_t pending_votes_ = 0;
     std::uint64_t place_ = 0;
-    std::uint32_t last_turn_ = 0;  // in which something was submitted
-    // The number of the first holder that reads, for other threads. Writers may have held the lease before it.
-    // Here it takes no space, because it fills a gap.
+    std::uint32_t last_turn_ = 0;  // Turn of the last submission.
+    // The number of the first holder that reads, for other threads. Writers may have held the lease before
+    // it. This position fills a gap in the layout.
     std::atomic<std::uint32_t> first_reader_;
-    key_queue* queue_;  // while attempted or at the key
+    key_queue* queue_;  // Null unless it is attempting or at the key.
     waiters<release_operation> release_waiters_;
-    std::shared_ptr<const lock_spec> spec_;  // of the attempt, and the token's
-    std::unique_ptr<rarely_used> rare_;      // null until it is
+    std::shared_ptr<const lock_spec> spec_;  // The lock of the attempt. It also fixes the token.
+    std::unique_ptr<rarely_used> rare_;      // Null until it is needed.
     core::lease machine_;
     client_context& client_;
-    std::shared_ptr<lease_driver> self_;  // until all is over
+    std::shared_ptr<lease_driver> self_;  // Until the end of the last release and vote.
 
-    [[no_unique_address]] runtime::token token_;  // the next two fill the gap at its end
+    [[no_unique_address]] runtime::token token_;  // The next two members fill the gap at its end.
     std::atomic<core::loss> loss_{core::loss::none};
     holders holders_;
     std::atomic<core::duration::rep> valid_until_{

@@ -19,10 +19,10 @@ namespace colock::runtime {
 
 class lease_driver;
 
-/// What a client knows of the owners of its locks. The leases know themselves for whom they are held.
+/// The waiting owners and the owners with a lost lease. A lease itself stores the owner for which it is held.
 class owners {
 public:
-    /// An operation waits in a local queue.
+    /// Records an operation that waits in a local queue.
     void add_waiter(const ownership& who) {
         if (who.reenters) {
             ++waiting_[who.owner];
@@ -34,16 +34,16 @@ public:
             waiting_.erase(found);
         }
     }
-    /// Whether others of that owner wait, which may enter together with it.
+    /// Returns whether others of that owner wait. They may enter together with it.
     [[nodiscard]] bool has_waiters(const ownership& who) const noexcept {
         return who.reenters && waiting_.contains(who.owner);
     }
 
-    /// The owner has lost its lease, and not all of its holders have let go.
+    /// Records that the owner has lost its lease, and not all of its holders have released it.
     void add_lost(const ownership& who, const lease_driver& lease, std::string key) {
         lost_.emplace(who.owner, lost_lease{&lease, std::move(key)});
     }
-    /// They have now. No effect if it was not lost.
+    /// Records that all of them have released it. No effect if it was not lost.
     void remove_lost(const ownership& who, const lease_driver& lease) noexcept {
         const auto [first, last] = lost_.equal_range(who.owner);
         const auto found = std::find_if(
@@ -52,7 +52,7 @@ public:
             lost_.erase(found);
         }
     }
-    /// Whether that owner has lost a lease of this key, and not let go of it.
+    /// Returns whether that owner has lost a lease of this key and not released it.
     [[nodiscard]] bool has_lost(const ownership& who, std::string_view key) const noexcept {
         if (lost_.empty()) {
             return false;
@@ -63,12 +63,12 @@ public:
 
 private:
     struct lost_lease {
-        const lease_driver* lease;  // for its identity
+        const lease_driver* lease;  // Used only for comparison.
         std::string key;
     };
 
-    boost::unordered_flat_map<std::uint64_t, std::size_t> waiting_;  // how many, by owner
-    std::unordered_multimap<std::uint64_t, lost_lease> lost_;        // by owner
+    boost::unordered_flat_map<std::uint64_t, std::size_t> waiting_;  // Number of waiters, by owner.
+    std::unordered_multimap<std::uint64_t, lost_lease> lost_;        // Keyed by owner.
 };
 
 }  // namespace colock::runtime

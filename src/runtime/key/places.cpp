@@ -17,10 +17,10 @@ namespace {
 using event = core::queue_place::event;
 using kind = event::kind_type;
 
-// The one instance of such a lock.
+// Such a lock has only one instance.
 constexpr std::size_t keeper = 0;
 
-// A command's tag has a question, and above that the last bits of the place that it is about.
+// A tag contains the question and the low bits of the place.
 constexpr instance::command_tag questions = 8;
 constexpr instance::command_tag tagged(std::uint64_t place) {
     return static_cast<instance::command_tag>(place * questions);
@@ -85,7 +85,7 @@ void places::on_handed_off(std::uint64_t place) noexcept {
     waiting_.on_handed_off(place);
 }
 
-/// After a long silence the ticket may have ended, and others may have come first since.
+/// After a long silence the ticket may have expired, and other waiters may have come first since.
 bool places::may_be_handed_off(std::uint64_t place) const noexcept {
     return client_.turn.now() - asked_ < longest_silence() && waiting_.may_be_handed_off(place);
 }
@@ -136,7 +136,8 @@ void places::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
-/// What is watched is watched before the client asks where it is. The advice comes last.
+/// Carries out a step. Registers each watch before the request, so that no change is missed. Reports the
+/// advice last.
 void places::carry_out(const core::queue_place::step& step, core::time_point now) {
     if (step.watch_lock) {
         ask_lock(now);
@@ -210,7 +211,7 @@ void places::ask_to_stay(core::time_point now) {
 
 void places::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                      core::time_point now) {
-    const auto alive = self_;  // it may end
+    const auto alive = self_;  // The callee may drop the last other reference.
     client_.note_vote(vote, now);
     --pending_votes_;
     const auto what = static_cast<question>(tag % questions);
@@ -238,14 +239,16 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
     forget_if_over();
 }
 
-/// After that the ticket may have ended, and any place may have been skipped. An attempt makes a new ticket, and only its own place.
-/// So the next look would not notice the others.
+/// Returns the silence after which the ticket may have expired and any place may have been skipped. An
+/// attempt creates a new ticket with only its own place. The next request would therefore not notice that the
+/// others are missing.
 core::duration places::longest_silence() const noexcept {
     return core::milliseconds(spec_->policy->place_ttl()) / 2;
 }
 
-/// Some places may be missing, or have had their turn meanwhile. An attempt that is under way enters by itself if it is denied. If it
-/// is granted, to enter behind it would leave a place of nobody.
+/// Enters all places again, because some may be missing or may have had their turn. Leaves out an attempt in
+/// progress: if it is denied, it enters that way. If it is granted, a new entry behind it would leave a place
+/// without a waiter.
 void places::enter_again(core::time_point now) {
     waiting_.forget();
     for (const core::waiting_places::waiter& one : waiting_.all()) {
@@ -255,7 +258,8 @@ void places::enter_again(core::time_point now) {
     }
 }
 
-/// A place that is left behind ends with the ticket of its client. Until then it may hold up others.
+/// Handles the vote on a leave. A place that stays behind ends with the client's ticket, and may delay others
+/// until then.
 void places::on_left(const core::vote& vote) {
     left_behind_ = left_behind_ || vote.kind == core::vote_kind::failed;
     if (--pending_leaves_ == 0 && !left_behind_) {

@@ -26,9 +26,10 @@ namespace colock::runtime {
 
 class key_queue;
 
-/// The places of a client's waiters in the queue of a lock whose order binds. It enters and leaves for them, and drives a
-/// `core::queue_place` on behalf of the operation that is at the key. It tells the key's queue what that advises, as the last thing.
-/// Belongs to that queue as long as one waits; kept alive by itself until the last vote has come.
+/// The places of a client's waiters in the queue of a lock whose order binds. It enters and leaves on their
+/// behalf, and drives a `core::queue_place` for the operation at the key. Its last action is to report the
+/// advice to the key's queue. It belongs to that queue while there are waiters, and keeps itself alive until
+/// the last vote has arrived.
 ///
 /// Such a lock is on one instance.
 class places final : public instance::vote_receiver,
@@ -41,33 +42,33 @@ public:
     places(key_queue& queue, std::shared_ptr<const lock_spec> of);
     ~places();
 
-    /// A waiter enters the queue. Their numbers grow.
+    /// Enters the queue for a waiter. The places have increasing numbers.
     void enter(std::uint64_t place);
-    /// It has entered by an attempt that was denied, if it was not there before.
+    /// Records a denied attempt. It has entered the waiter, if it was not in the queue before.
     void on_denied(std::uint64_t place);
-    /// The waiter that is the first of this client attempts.
+    /// The first waiter of this client attempts.
     void on_attempting();
-    /// The attempt of that waiter was granted: it has no place any more.
+    /// The attempt of that waiter was granted, so it has no place any more.
     void on_granted(std::uint64_t place);
-    /// That waiter is handed the lease of its client.
+    /// That waiter gets its client's lease by hand-off.
     void on_handed_off(std::uint64_t place) noexcept;
-    /// It waits no more, or its attempt has ended otherwise.
+    /// Leaves for that waiter. It has stopped waiting, or its attempt has ended in another way.
     void leave(std::uint64_t place);
 
     [[nodiscard]] bool contains(std::uint64_t place) const noexcept;
-    /// Whether no waiter of another client is before this one, if its client holds the lock.
+    /// Returns whether no waiter of another client precedes this one, while its client holds the lock.
     [[nodiscard]] bool may_be_handed_off(std::uint64_t place) const noexcept;
-    /// Whether nobody waits. Then its queue lets go of it.
+    /// Returns whether there are no waiters. The queue then detaches it.
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
     void detach();
 
-    /// Something has happened to the lock's key at the instance.
+    /// The lock's key on the instance may have changed.
     void on_lock_changed();
 
     // From the engine:
 
     void on_watched_changed(std::size_t index) override;
-    /// What the instance was to tell may be lost, or it may have forgotten the places.
+    /// Notifications of the instance may be lost, or it may have lost the places.
     void on_all_keys_changed(std::size_t index);
     void on_abandon() noexcept;
 
@@ -98,18 +99,19 @@ private:
 
     std::shared_ptr<const lock_spec> spec_;
     client_context& client_;
-    key_queue* queue_;  // null once nobody waits
+    key_queue* queue_;  // Null when no operation waits.
     core::queue_place machine_;
     core::waiting_places waiting_;
-    std::vector<std::uint64_t> leaving_;  // until the instance has said so
-    bool left_behind_ = false;            // one of them: the instance may not have heard of it
-    bool must_enter_again_ = false;       // an instance has not said that a waiter has a place
-    core::time_point asked_{};            // to keep the places, at last
-    std::list<std::string> tickets_;      // the last is watched. Commands may refer to the others
+    std::vector<std::uint64_t> leaving_;  // Until the instance has confirmed.
+    bool left_behind_ = false;            // The instance may not have received a leave.
+    bool must_enter_again_ = false;       // A place was not confirmed.
+    core::time_point asked_{};            // Last request to keep the places.
+    // The last one is watched. Commands may refer to the others.
+    std::list<std::string> tickets_;
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
     std::uint32_t pending_leaves_ = 0;
-    std::shared_ptr<places> self_;  // until all is over
+    std::shared_ptr<places> self_;  // Until the last vote.
 };
 
 }  // namespace colock::runtime

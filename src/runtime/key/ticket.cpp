@@ -22,13 +22,13 @@ core::queue_ticket_settings settings_for(const lock_policy& policy) {
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
     settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();
-    if (policy.admission().counts_holders()) {  // most changes are renewals
+    if (policy.admission().counts_holders()) {  // Most changes are renewals.
         settings.changes_in_vain = std::numeric_limits<unsigned>::max();
     }
     return settings;
 }
 
-/// Not 0, and small enough for a script.
+/// Returns a number that is not 0 and is small enough for a script.
 std::uint64_t make_number(std::uint64_t random) noexcept {
     return random % (core::value_limit - 1) + 1;
 }
@@ -89,7 +89,7 @@ void ticket::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
-/// The advice comes last: this may leave the queue by it.
+/// Carries out a step. Reports the advice last, because the ticket may leave the queue in response.
 void ticket::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
         ask(question::join, core::step::join, spec_->key, now);
@@ -110,7 +110,7 @@ void ticket::carry_out(const core::queue_ticket::step& step, core::time_point no
 
 void ticket::on_vote(std::size_t /*index*/, instance::command_tag tag, const core::vote& vote,
                      core::time_point now) {
-    const auto alive = self_;  // it may leave
+    const auto alive = self_;  // The ticket may leave.
     client_.note_vote(vote, now);
     --pending_votes_;
     const auto what = static_cast<question>(tag);
@@ -172,7 +172,7 @@ void ticket::on_all_keys_changed(std::size_t index) {
     }
 }
 
-/// What the keeper was to tell may be lost.
+/// Notifications of the keeper may be lost.
 void ticket::on_instance_changed(std::size_t index) {
     if (left_behind_ && index == keeper_ && client_.instances.tells_changes(keeper_)) {
         left_behind_ = false;
@@ -193,7 +193,7 @@ void ticket::leave() {
     client_.alarms.stop_waiting(*this);
     client_.out.reconsider(last_turn_);
     if (first_turn_.value_or(client_.out.turn_number()) == client_.out.turn_number()) {
-        forget_if_over();  // nothing was sent, and what was to be is withdrawn
+        forget_if_over();  // No command was sent, and the pending ones are withdrawn.
         return;
     }
     const core::time_point now = client_.turn.now();
@@ -203,11 +203,13 @@ void ticket::leave() {
 
 void ticket::ask_to_leave(core::time_point now) {
     ask(question::leave, core::step::leave, spec_->key, now);
-    // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
+    // The next client in the queue is notified and then queries all instances. They must have received the
+    // release by then.
     client_.out.send_last(keeper_);
 }
 
-/// A ticket that is left behind holds up the client behind it, which takes this one for alive.
+/// Handles the vote on the leave. A ticket that stays behind delays the next client, which assumes that this
+/// client is alive.
 void ticket::on_left(const core::vote& vote, core::time_point now) {
     if (vote.kind == core::vote_kind::granted) {
         client_.contention.note(spec_->key_hash, vote.value != 0, now);
@@ -217,7 +219,7 @@ void ticket::on_left(const core::vote& vote, core::time_point now) {
     }
 }
 
-/// Not called before an answer to the last time, so that nobody refers to the old name.
+/// Called only after the last request was answered, so no command refers to the old name.
 void ticket::watch_before() {
     stop_watching();
     ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());

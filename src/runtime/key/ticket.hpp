@@ -25,38 +25,39 @@ namespace colock::runtime {
 
 class key_queue;
 
-/// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
-/// key in the client. It tells the key's queue what that advises, as the last thing. Belongs to that queue until it `leave`s;
-/// kept alive by itself until the last vote has come.
+/// The client's part in the remote queue of a key. It drives a `core::queue_ticket` for the operation at the
+/// key. Its last action is to report the advice to the key's queue. It belongs to that queue until `leave`,
+/// and keeps itself alive until the last vote has arrived.
 class ticket final : public instance::vote_receiver,
                      public in_client,
                      public watcher,
                      private timed {
 public:
-    /// A ticket in the queue that instance number `keeper` keeps, for the waiters of that client.
+    /// Creates a ticket in the queue that instance number `keeper` hosts, for the waiters of that client.
     static ticket& make(key_queue& queue, std::shared_ptr<const lock_spec> wanted,
                         std::size_t keeper);
 
     ticket(key_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper);
     ~ticket();
 
-    /// Once it is the queue's.
+    /// Joins. Called when the ticket belongs to the queue.
     void join();
 
-    /// The latest that is known of it.
+    /// Returns the latest advice.
     [[nodiscard]] core::queue_ticket::advice advice() const noexcept { return advice_; }
-    /// Whether no other client was before it when it joined last.
+    /// Returns whether no other client preceded it at the last join.
     [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
-    /// Whether another client was. Both are false before the first answer.
+    /// Returns whether another client preceded it. Both are false before the first reply.
     [[nodiscard]] bool has_others_before() const noexcept { return machine_.before() != 0; }
-    /// An attempt was denied, with these votes. It may have written to the lock's key all the same: an announcement.
+    /// Reports the votes of a denied attempt. The attempt may still have written an announcement to the
+    /// lock's key.
     void on_denied(const core::round& votes, bool may_have_written);
-    /// An attempt was granted: the ticket stays until the release, but no longer than for a while.
+    /// Reports a granted attempt. The ticket stays until the release, but only for a limited time.
     void on_held();
-    /// Nobody of this client waits there any more, nor has the lock.
+    /// Leaves the queue, because no waiter or lease of this client needs the ticket.
     void leave();
 
-    /// Something has happened to the lock's key at instance number `index`.
+    /// The lock's key on instance number `index` may have changed.
     void on_lock_changed(std::size_t index);
 
     // From the engine:
@@ -89,18 +90,20 @@ private:
 
     std::shared_ptr<const lock_spec> spec_;
     client_context& client_;
-    key_queue* queue_;  // null once it has left
+    key_queue* queue_;  // Null after `leave`.
     std::size_t keeper_;
     std::uint64_t number_;
     core::queue_ticket machine_;
     core::queue_ticket::advice advice_ = core::queue_ticket::advice::none;
-    std::string ticket_;  // of the one before it, or the last that was
+    // Name of the watched ticket of the client before it. It may be an old one.
+    std::string ticket_;
     bool watching_ = false;
-    bool left_behind_ = false;  // its ticket is, until the keeper can be asked, or the ticket ends
+    // The ticket stays behind until the keeper is reachable, or the ticket ends.
+    bool left_behind_ = false;
     std::uint32_t pending_votes_ = 0;
-    std::optional<std::uint32_t> first_turn_{};  // the first turn in which something was asked
-    std::uint32_t last_turn_ = 0;                // in which something was asked
-    std::shared_ptr<ticket> self_;               // until all is over
+    std::optional<std::uint32_t> first_turn_{};  // Turn of the first request.
+    std::uint32_t last_turn_ = 0;                // Turn of the last request.
+    std::shared_ptr<ticket> self_;               // Until the last vote.
 };
 
 }  // namespace colock::runtime

@@ -7,14 +7,14 @@
 
 namespace colock::runtime {
 
-/// What is told of the changes of a key that `members::watched` has it under.
+/// Receives the changes of a key, registered in `members::watched`.
 class watcher {
 public:
     watcher() = default;
     watcher(const watcher&) = delete;
     watcher& operator=(const watcher&) = delete;
 
-    /// Something has happened to that key at instance number `index`.
+    /// That key on instance number `index` may have changed.
     virtual void on_watched_changed(std::size_t index) = 0;
 
 protected:

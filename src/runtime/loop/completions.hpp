@@ -13,19 +13,19 @@
 
 namespace colock::runtime {
 
-/// The operations that have finished, and whose callers are to hear of it in the next turn.
+/// The finished operations whose callers will be notified in the next turn.
 class completions {
 public:
     explicit completions(turn_clock& when) : turns_(when) {}
 
-    /// Has the operation's `deliver` called in the next turn.
+    /// Schedules `deliver` of the operation for the next turn.
     void add(std::shared_ptr<operation> finished) {
         finished_.push_back(std::move(finished));
         turns_.schedule();
     }
 
-    /// In a turn: runs the handlers of what has finished until now; what finishes meanwhile has its turn later. A handler
-    /// may throw out of it: the rest is for the next call.
+    /// Called in a turn. Runs the handlers of all operations that have finished so far. Later ones follow in
+    /// the next turn. A handler may throw, and the next call continues with the rest.
     void deliver() {
         if (next_ == delivering_.size()) {
             delivering_.clear();
@@ -40,7 +40,7 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return finished_.empty(); }
 
-    /// Destroys them; their handlers are never called.
+    /// Destroys the operations without calls of their handlers.
     void drop() noexcept {
         const auto finished = std::exchange(finished_, {});
         const auto delivering = std::exchange(delivering_, {});
@@ -51,7 +51,7 @@ private:
     turn_clock& turns_;
     std::vector<std::shared_ptr<operation>> finished_;
     std::vector<std::shared_ptr<operation>> delivering_;
-    std::size_t next_ = 0;  // the first of `delivering_` that is still to be delivered
+    std::size_t next_ = 0;  // The first undelivered element of `delivering_`.
 };
 
 }  // namespace colock::runtime

@@ -18,7 +18,7 @@
 
 namespace colock::runtime {
 
-/// How the work of a client gets its time: in turns, at the times that it waits for, and with the room that the instances have.
+/// Schedules the work of a client: its turns, its timers, and its use of the room on the instances.
 struct loop {
     explicit loop(environment& world_of_client) : world(world_of_client) {}
 
@@ -30,13 +30,13 @@ struct loop {
     send_gate gate{turn, alarms, counts};
     completions finished{turn};
 
-    /// A random number, enough for jitter.
+    /// Returns a random number for jitter.
     [[nodiscard]] std::uint64_t next_seed() noexcept {
         std::uint64_t state = seeds_++;
         return core::next_random(state);
     }
 
-    /// An instance has voted. If that was an answer, the instance may have room for what waits at the gate.
+    /// Records a vote. If the instance has answered, it may have room for the waiters at the gate.
     void note_vote(const core::vote& vote, core::time_point now) {
         turn.note_time(now);
         if (gate.has_waiters() && core::answered(vote)) {

@@ -8,11 +8,11 @@
 
 namespace colock::runtime {
 
-/// Something that a caller has started and waits for. The layer above derives from each kind and
-/// adds the caller's handler.
+/// An operation that a caller has started and waits for. The layer above derives from each kind and adds the
+/// caller's handler.
 ///
-/// It keeps itself alive from `start` until it has finished, so that few others need a share in it:
-/// counting references, which another thread might do too, was a sixth of what a lock cost.
+/// It keeps itself alive from `start` until it has finished, so that few other objects need to share it.
+/// Atomic reference counts took a sixth of the CPU time of a lock.
 ///
 /// All members are called on the engine's executor.
 class operation {
@@ -22,17 +22,17 @@ public:
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
 
-    /// Begins. May finish at once; the caller hears of it later.
+    /// Starts. It may finish immediately, but the caller is notified later.
     void start(std::shared_ptr<operation> self) {
         self_ = std::move(self);
         on_start();
     }
 
-    /// The caller does not want it any more. No effect once finished.
+    /// Cancels the operation. No effect once it has finished.
     virtual void cancel() = 0;
 
     /// Calls the caller's handler with the result. The engine calls it once, after the operation has
-    /// finished, from its own turn, so that a handler runs on top of no one's loop.
+    /// finished, from its own turn. A handler therefore never runs inside another loop.
     virtual void deliver() = 0;
 
     [[nodiscard]] bool running() const noexcept { return self_ != nullptr; }
@@ -40,14 +40,14 @@ public:
     /// Null unless it is running.
     [[nodiscard]] const std::shared_ptr<operation>& self() const noexcept { return self_; }
 
-    /// Ends the running: the caller has it delivered, or drops it.
+    /// Ends the operation. The caller schedules its delivery or drops it.
     [[nodiscard]] std::shared_ptr<operation> take() noexcept { return std::move(self_); }
 
 protected:
     virtual void on_start() = 0;
 
 private:
-    std::shared_ptr<operation> self_;  // while running
+    std::shared_ptr<operation> self_;  // While running.
 };
 
 }  // namespace colock::runtime

@@ -18,41 +18,42 @@
 
 namespace colock::runtime {
 
-/// The commands of a turn, which go out at its end: as one batch to all instances.
+/// The commands of a turn. They are sent at its end, as one batch to all instances.
 class outbox {
 public:
     explicit outbox(turn_clock& when) : turns_(when) {}
 
-    /// Has a command sent at the end of the turn, which is still to be filled in, but for its deadline.
+    /// Adds a command that is sent at the end of the turn. Only its deadline is set, and the caller fills in
+    /// the rest.
     kinds::command& submit(instance::vote_receiver& receiver, instance::command_tag tag,
                            core::instance_set targets, core::time_point deadline) {
         turns_.schedule();
         return batch_->submit(&receiver, tag, targets, deadline);
     }
 
-    /// The number of the turn in which what is submitted now goes out.
+    /// Returns the number of the turn in which the current submissions are sent.
     [[nodiscard]] std::uint32_t turn_number() const noexcept { return turn_number_; }
 
-    /// Something that was submitted for that turn may not be wanted any more; too late if that is over.
+    /// Marks that a submission of that turn may not be wanted any more. No effect after the turn.
     void reconsider(std::uint32_t turn) noexcept {
         if (turn == turn_number_) {
             batch_->reconsider();
         }
     }
 
-    /// That instance gets what is submitted in this turn after the others.
+    /// Sends the batch of this turn to that instance last.
     void send_last(std::size_t index) noexcept { first_ = index + 1; }
 
-    /// How many commands go out at the end of this turn.
+    /// Returns how many commands will be sent at the end of this turn.
     [[nodiscard]] std::size_t size() const noexcept { return batch_->size(); }
 
-    /// An instance has something of its own to send, even if nothing is submitted.
+    /// Schedules a flush even without submissions, because an instance has commands of its own to send.
     void flush_anyway() {
         instances_want_to_send_ = true;
         turns_.schedule();
     }
 
-    /// The turn ends.
+    /// Sends the batch at the end of a turn.
     void flush(instance_group& instances) {
         if (!std::exchange(instances_want_to_send_, false) && batch_->empty()) {
             return;
@@ -71,9 +72,9 @@ private:
 
     turn_clock& turns_;
     instance::shared_pool<instance::batch> batches_;
-    std::shared_ptr<instance::batch> batch_ = empty_batch();  // of this turn
+    std::shared_ptr<instance::batch> batch_ = empty_batch();  // Of this turn.
     std::uint32_t turn_number_ = 0;
-    std::size_t first_ = 0;  // of the instances to be sent it
+    std::size_t first_ = 0;  // The first instance that gets the batch.
     bool instances_want_to_send_ = false;
 };
 

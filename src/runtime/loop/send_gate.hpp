@@ -21,19 +21,19 @@ using at_gate =
     boost::intrusive::list_base_hook<boost::intrusive::tag<at_gate_tag>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// Something that waits to be sent.
+/// An operation that waits to be sent.
 class gated : public at_gate {
 public:
-    /// It may be sent now. It is not at the gate any more.
+    /// The operation may be sent now, and has left the gate.
     virtual void on_admitted(core::time_point now) = 0;
 
 protected:
     ~gated() = default;
 };
 
-/// Flow control: releases and attempts to acquire wait here until the instances have room for them. All releases go before
-/// any attempt, and each kind goes in the order in which it came. Renewals, and what undoes an attempt, do not pass the gate:
-/// they go at once, and take the room of the others.
+/// Flow control: releases and attempts wait here until the instances have room for them. All releases precede
+/// all attempts. Each kind is in FIFO order. Renewals and roll-backs of attempts bypass the gate. They are
+/// sent immediately and use the room of the others.
 class send_gate final : private timed {
 public:
     send_gate(turn_clock& when, timers& alarms, statistics& counts)
@@ -42,15 +42,15 @@ public:
     send_gate& operator=(const send_gate&) = delete;
     ~send_gate() { alarms_.stop_waiting(*this); }
 
-    /// Whether an attempt may be sent at once. If not, the caller waits.
+    /// Returns whether an attempt may be sent immediately. If not, the caller waits.
     [[nodiscard]] bool admits_attempt() noexcept { return !has_waiters() && take_room(); }
     void wait_for_attempt(gated& one) { push(attempts_, one); }
 
-    /// The same of a release.
+    /// Returns whether a release may be sent immediately. If not, the caller waits.
     [[nodiscard]] bool admits_release() noexcept { return releases_.empty() && take_room(); }
     void wait_for_release(gated& one) { push(releases_, one); }
 
-    /// It does not want to be sent any more.
+    /// Removes an operation from the gate.
     void leave(gated& one) noexcept {
         if (one.at_gate::is_linked()) {
             one.at_gate::unlink();
@@ -62,8 +62,8 @@ public:
         return !releases_.empty() || !attempts_.empty();
     }
 
-    /// The instances may have room. The next turn finds out. If there is no memory to ask for one, it comes after
-    /// `longest_pause`.
+    /// Schedules a turn, because the instances may have room. If there is no memory for that, the turn
+    /// follows within `longest_pause`.
     void look_for_room() noexcept {
         try {
             turns_.schedule();
@@ -71,7 +71,7 @@ public:
         }
     }
 
-    /// The instances have room for so many of them now.
+    /// Admits waiters up to the current room on the instances.
     void open(std::size_t room, core::time_point now) {
         room_ = room;
         while (has_waiters() && take_room()) {
@@ -85,8 +85,8 @@ public:
     }
 
 private:
-    /// Room comes with answers, and each answer opens the gate in the next turn. But an instance without room may answer
-    /// nothing for long. The gate does not wait for that.
+    /// Each answer makes room, and opens the gate in the next turn. An instance without room may not answer
+    /// for a long time, so the gate does not rely on it.
     static constexpr core::duration longest_pause = core::milliseconds(2);
 
     void on_time(core::time_point /*now*/) override { turns_.schedule(); }

@@ -54,7 +54,7 @@ void timer_queue::run(core::time_point now) {
     end_run();
 }
 
-/// The heap has room for each entry that is set. So only `set` can fail for lack of memory.
+/// Reserves heap space for each timer that is set, so that only `set` can fail for lack of memory.
 void timer_queue::make_room() {
     if (heap_.capacity() == size_) {
         constexpr std::size_t at_first = 16;

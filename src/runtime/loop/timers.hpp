@@ -9,13 +9,13 @@
 
 namespace colock::runtime {
 
-/// The times that the parts of a client wait for. Its environment wakes it at the earliest one.
+/// The times that the parts of a client wait for. The environment wakes the client at the earliest one.
 class timers {
 public:
     explicit timers(environment& world) : world_(world) {}
 
-    /// Calls `t` at that time or before it. A later time does not move an entry that is set, which makes frequent
-    /// postponement cheap.
+    /// Calls `t` at that time or earlier. A later time does not move an entry that is set, which makes
+    /// frequent postponement cheap.
     void wait(timed& t, core::time_point until) {
         if (until < t.time()) {
             queue_.set(t, until);
@@ -27,21 +27,21 @@ public:
 
     void stop_waiting(timed& t) noexcept { queue_.clear(t); }
 
-    /// Calls what is due.
+    /// Calls the entries that are due.
     void run(core::time_point now) {
-        armed_for_ = core::time_point::min();  // until all that is due has had its turn
+        armed_for_ = core::time_point::min();  // Until all due entries have been called.
         queue_.run(now);
         armed_for_ = core::never;
         arm();
     }
 
-    /// Nothing is waited for any more, until somebody does again.
+    /// Clears the wake-up, until the next `wait`.
     void disarm() {
         armed_for_ = core::never;
         world_.wake_at(core::never);
     }
 
-    /// The environment is not to be asked for anything any more.
+    /// Makes no further calls to the environment.
     void stop() noexcept { armed_for_ = core::time_point::min(); }
 
 private:

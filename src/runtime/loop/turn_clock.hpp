@@ -8,25 +8,25 @@
 
 namespace colock::runtime {
 
-/// Has the engine's turns come, and knows what time it is in them.
+/// Schedules the engine's turns and caches the current time.
 class turn_clock {
 public:
     explicit turn_clock(environment& world) noexcept : world_(world), recent_time_(world.now()) {}
 
     [[nodiscard]] core::time_point now() const noexcept { return world_.now(); }
 
-    /// The time of the latest turn, timer or vote, or of another change of an instance. It need not be exact.
+    /// Returns the time of the latest turn, timer, vote or other event of an instance. It need not be exact.
     [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
 
-    /// Has the next turn come soon.
+    /// Schedules the next turn, unless it is scheduled already.
     void schedule() {
         if (!scheduled_ && !stopped_) {
             world_.defer();
-            scheduled_ = true;  // not if that has thrown, or no turn would ever come
+            scheduled_ = true;  // Only after `defer`, because no turn would ever come if it throws.
         }
     }
 
-    /// A turn begins. A handler in it may run the context, and wait there for another turn.
+    /// Begins a turn. A handler in it may run the context and wait for another turn.
     void begin() noexcept {
         note_time();
         scheduled_ = false;
@@ -36,7 +36,7 @@ public:
     void note_time() noexcept { note_time(now()); }
     void note_time(core::time_point now) noexcept { recent_time_ = now; }
 
-    /// There will be no other turn.
+    /// Prevents further turns.
     void stop() noexcept { stopped_ = true; }
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 

@@ -18,11 +18,13 @@ namespace {
 
 using event = core::acquire::event;
 
-/// At the first of its names, while another one is taken. After that it lets those behind it pass. The second time is shorter.
+/// Maximum time at the first name while another name is held. The operation then lets those behind it pass.
+/// Later stands are shorter.
 constexpr core::duration longest_stand = std::chrono::milliseconds(100);
 constexpr core::duration later_stand = std::chrono::milliseconds(10);
 
-/// In the remote queue, behind other clients. After that a writer announces itself, and a reader attempts.
+/// Maximum time in the remote queue behind other clients. A writer then announces itself, and a reader
+/// attempts.
 constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
 
 core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
@@ -70,7 +72,7 @@ void acquire_operation::on_start() {
     spec_->owner->queues.start(*this);
 }
 
-/// Waits first come, first served, and at most as long as its attempts would take. A single attempt does not wait. The
+/// Waits in FIFO order, at most as long as its attempts would take. A single attempt does not wait. The
 /// exception is an attempt of another reader of this client, which may let this reader enter.
 void acquire_operation::wait_in_local_queue() {
     core::time_point until = deadline_;
@@ -95,16 +97,16 @@ void acquire_operation::wait_in_local_queue() {
     wait(until);
 }
 
-/// Whether a reader attempts for this client, which this reader may follow: no other waiter keeps them apart, and no instance
-/// has denied that attempt.
+/// Returns whether a reader attempts for this client and this reader may follow it. No waiter between them
+/// may conflict, and no instance may have denied the attempt.
 bool acquire_operation::may_enter_with_first() const {
     const acquire_operation* const first = queue_->attempting();
     return first != nullptr && !first->finding() && !queue_->local().is_held_against(admission()) &&
            !queue_->local().has_rival_before(*this);
 }
 
-/// The time was up before its turn in this client. The operations before it are in its way, unless they have found no quorum.
-/// A reader is not in the way of readers.
+/// Returns the outcome when the time ends in the local queue. The operations before it block it, unless they
+/// have found no quorum. A reader does not block readers.
 core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     using core::acquire_outcome;
     if (has_let_others_pass_ || queue_->local().is_held_against(admission())) {
@@ -119,7 +121,7 @@ core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
 }
 
 void acquire_operation::begin() {
-    loop_.alarms.stop_waiting(*this);  // in the local queue
+    loop_.alarms.stop_waiting(*this);  // From the local queue.
     if (instances_.starting()) {
         wait_for_start();
     } else if (!adopts() && (queue_->remote() != nullptr || queue_->expects_other_clients()) &&
@@ -134,8 +136,7 @@ void acquire_operation::begin() {
     }
 }
 
-/// Until the instances have been tried for the first time; but a server that stays silent then has no longer
-/// than one that does so later.
+/// Waits until every instance has been tried once. The limit for a silent server is the same as later.
 void acquire_operation::wait_for_start() {
     stage_ = stage::waiting_for_start;
     const core::duration longest = spec_->policy->unavailable_timeout;
@@ -154,7 +155,7 @@ bool acquire_operation::can_join_remote_queue() const {
     return may_join_remote_queue() && instances_.keeper_of(spec_->key).has_value();
 }
 
-/// False if the client cannot wait in a remote queue.
+/// Joins the remote queue. Returns false if the client cannot wait there.
 bool acquire_operation::join_remote_queue() {
     if (!may_join_remote_queue()) {
         queue_->leave_remote_queue();
@@ -169,9 +170,10 @@ bool acquire_operation::join_remote_queue() {
     return true;
 }
 
-/// The first in the remote queue does not announce itself if it waits as a mutex, and readers that overlap may keep it waiting for
-/// ever. So the writers behind it announce themselves after a while, and the readers join those that read. Where a writer has
-/// announced itself, the instances let no reader in.
+/// Returns whether it may attempt before its turn. The first client in the remote queue does not announce
+/// itself if it waits as a mutex. Overlapping readers could then delay it indefinitely. The writers behind it
+/// therefore announce themselves after some time, and the readers join the active readers. If a writer has
+/// announced itself, the instances admit no new reader.
 bool acquire_operation::may_pass() const noexcept {
     return announces() || admission().is_unlimited();
 }
@@ -184,7 +186,8 @@ core::time_point acquire_operation::end_of_turn_wait() const noexcept {
     return may_pass() ? std::min(deadline_, queued_since_ + longest_wait_for_turn) : deadline_;
 }
 
-/// Other clients that wait are no reason to say that the lock is held, if there is always room for this one.
+/// Returns whether other clients delay this operation. Waiting clients do not, if there is always room for
+/// this one.
 bool acquire_operation::others_hold_it_up() const {
     return !admission().is_unlimited() && queue_->remote()->has_others_before();
 }
@@ -202,7 +205,7 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
             advice == queue_ticket::advice::poll) {
             start_attempts();
         } else if (advice == queue_ticket::advice::broken) {
-            // For a random time, or all that waited would be there at once.
+            // A random delay, so that not all waiters attempt at once.
             stage_ = stage::stepping_aside;
             wait(loop_.turn.now() + spec_->policy->retry.delay(0, loop_.next_seed()));
         }
@@ -276,7 +279,7 @@ void acquire_operation::find(std::shared_ptr<const std::string> record) {
     finish(core::acquire_outcome::completed);
 }
 
-/// Of the attempt that has ended.
+/// Takes over the records that the ended attempt has found.
 void acquire_operation::note_records() {
     core::common_record found = lease_->votes().record();
     has_met_record_ = has_met_record_ || found.count != 0;
@@ -339,7 +342,7 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
 }
 
 void acquire_operation::on_key_changed(std::size_t index) {
-    if (stage_ == stage::stepping_aside) {  // since others have held it
+    if (stage_ == stage::stepping_aside) {  // Other clients have held the key in the meantime.
         start_attempts();
     } else if (stage_ == stage::attempting && !admission().counts_holders()) {
         resume(event::changed(index));
@@ -439,8 +442,9 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
     }
 }
 
-/// While one of its other names is taken, it is in the way of waiters for other names. One of these may hold the name that is taken,
-/// and would not release that before it has both. So no waiter stays here for long while such waiters are behind it.
+/// Returns when it lets others pass. While one of its other names is held, it blocks waiters for other names.
+/// One of these may hold that name and keep it until it has both. Therefore it does not stay here for long
+/// while such waiters are behind it.
 core::time_point acquire_operation::lets_others_pass_at() const noexcept {
     const bool may_stand_in_the_way = !spec_->more_keys.empty() && spec_->policy->attempts == 0 &&
                                       !adopts() && machine_->backing_off() &&
@@ -458,12 +462,12 @@ void acquire_operation::on_waiter_behind() {
 
 void acquire_operation::wait_behind_others() {
     has_let_others_pass_ = true;
-    lease_->detach();  // and kept: the text of an error describes its votes
+    lease_->detach();  // Kept, because the text of an error describes its votes.
     wait_in_local_queue();
 }
 
-/// Until the instances have room for it. A single attempt of a caller that gave no time waits as long as it would wait for
-/// votes.
+/// Waits until the instances have room for the attempt. A single attempt without a timeout waits as long as
+/// it would wait for votes.
 void acquire_operation::wait_to_be_sent(core::time_point now) {
     send_until_ = deadline_ > arrived_ ? deadline_ : now + spec_->policy->lease.instance_timeout;
     loop_.gate.wait_for_attempt(*this);
@@ -548,7 +552,7 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
     }
 }
 
-/// In the remote queue; or by itself, told by the instances how long they will say no.
+/// Waits in the remote queue. Without a remote queue, asks the instances how long they will deny.
 void acquire_operation::wait_for_others() {
     const core::round& votes = lease_->votes();
     const bool had_ticket = queue_->remote() != nullptr;
@@ -561,7 +565,7 @@ void acquire_operation::wait_for_others() {
     }
 }
 
-/// Asks the instances that denied the last attempt, or may deny it yet.
+/// Asks the instances that have denied the last attempt, or may still deny it.
 void acquire_operation::ask_remaining() {
     for (std::size_t i = 0; i != instances_.size(); ++i) {
         if (machine_->asks_remaining(i)) {
@@ -570,13 +574,14 @@ void acquire_operation::ask_remaining() {
     }
 }
 
-/// For such a time a mutex is rarely held. It may be a name that two kinds of locks use.
+/// Returns whether the wait is unusually long for a mutex. Two kinds of locks may use the same name.
 bool acquire_operation::has_waited_for_long() const noexcept {
     constexpr core::duration long_time = std::chrono::seconds(1);
     return loop_.turn.recent_time() - arrived_ >= long_time;
 }
 
-/// Every lock has a ttl. So where the key had none, it is worth a slower answer to learn what it holds. So it is after a long wait.
+/// Asks an instance how long it will deny. Every lock has a ttl. For a key without one, and after a long
+/// wait, a slower request also returns the value of the key.
 void acquire_operation::ask_remaining(std::size_t index) {
     lease_->ask_remaining(lease_, index, without_ttl_.contains(index) || has_waited_for_long());
 }
@@ -585,7 +590,7 @@ void acquire_operation::wait(core::time_point until) {
     loop_.alarms.wait(*this, until);
 }
 
-/// The last thing that happens here: its queue may be gone after that.
+/// Finishes the operation. Must be the last action, because the queue may be destroyed.
 void acquire_operation::finish(core::acquire_outcome outcome) {
     outcome_ = outcome;
     if (outcome == core::acquire_outcome::cancelled) {
@@ -613,7 +618,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     }
 }
 
-/// The latest one, which was denied, or is being given back.
+/// Gives up the latest attempt, which was denied or is being rolled back.
 void acquire_operation::give_up_attempt() {
     if (lease_) {
         const bool has_announced = !adopts() && stage_ != stage::in_local_queue;
@@ -625,11 +630,11 @@ void acquire_operation::give_up_attempt() {
     }
 }
 
-/// Writes the story of an error; an empty optional needs none.
+/// Writes the details of an error. An outcome without an error needs none.
 void acquire_operation::explain(core::acquire_outcome outcome) {
     const bool is_error = outcome != core::acquire_outcome::contended || deadline_ == core::never;
-    if (!is_error ||
-        !details_.empty()) {  // or it is that of another one, with which this one fails
+    // Details that are set belong to the operation with which this one fails.
+    if (!is_error || !details_.empty()) {
         return;
     }
     const bool has_failed =
@@ -661,7 +666,7 @@ std::string acquire_operation::story() const {
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 
-/// As a task that waits for itself may want to know.
+/// Helps a task to notice that it waits for itself.
 bool acquire_operation::client_holds_it() const noexcept {
     return queue_ != nullptr && queue_->local().is_held();
 }

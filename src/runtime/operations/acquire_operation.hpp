@@ -33,8 +33,9 @@ class instance_group;
 class key_queue;
 struct loop;
 
-/// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
-/// attempts, each with a `lease_driver` of its own, and feeds it the votes. Or it is handed a lease, or a share in one.
+/// Waits in the local queue if others of the client are at its key, and then drives `core::acquire`. Sends
+/// its attempts, each with its own `lease_driver`, and passes it the votes. Alternatively it receives a lease
+/// by hand-off, or shares one.
 class acquire_operation : public operation,
                           public in_client,
                           public member_at_key,
@@ -45,7 +46,8 @@ public:
     /// `owner` as in `ownership`.
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline,
                       std::uint64_t owner = 0);
-    /// Goes on with a lease of another process: instead of an attempt, that is extended. It waits for nobody.
+    /// Adopts a lease of another process. It extends that lease instead of an attempt, and does not wait for
+    /// others.
     acquire_operation(std::shared_ptr<const lock_spec> spec,
                       std::shared_ptr<const handover> adopted);
     ~acquire_operation() override;
@@ -61,93 +63,97 @@ public:
     /// Null until it attempts.
     [[nodiscard]] const core::acquire* machine() const noexcept { return machine_.get(); }
     [[nodiscard]] key_queue& queue() noexcept { return *queue_; }
-    /// Whether it goes on with a lease of another process.
+    /// Returns whether it adopts a lease of another process.
     [[nodiscard]] bool adopts() const noexcept { return adopted_ != nullptr; }
-    /// Its number among the waiters of its client, if it waits for a lock whose order binds; else 0.
+    /// Returns its number among the waiters of its client, if it waits for a lock whose order binds.
+    /// Otherwise 0.
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
-    /// Whether votes on its latest attempt are to come.
+    /// Returns whether votes on its latest attempt are pending.
     [[nodiscard]] bool has_attempt_under_way() const noexcept {
         return lease_ != nullptr && lease_->attempting();
     }
-    /// Whether its attempts may have entered it into the queue of such a lock. One that was granted has left it again.
+    /// Returns whether its attempts may have entered it into the queue of such a lock. A granted attempt has
+    /// left the queue again.
     [[nodiscard]] bool may_have_entered() const noexcept {
         return machine_ != nullptr && outcome_ != core::acquire_outcome::granted;
     }
-    /// Whether this is the lease of its latest attempt.
+    /// Returns whether this is the lease of its latest attempt.
     [[nodiscard]] bool has_attempted(const lease_driver& lease) const noexcept {
         return lease_.get() == &lease;
     }
 
-    // From its queue. The calls that may end it are the last thing that the queue does.
+    // From its queue. Calls that may end the operation are the queue's last action.
 
-    /// It has come to this queue.
+    /// Sets the queue that it has come to.
     void come_to(key_queue& queue) noexcept { queue_ = &queue; }
-    /// Others of the client are before it.
+    /// Waits behind others of the client.
     void wait_in_local_queue();
-    /// Another one has come behind it.
+    /// Another operation has come behind it.
     void on_waiter_behind();
-    /// It has let those behind it pass, and is behind all of them now.
+    /// Waits behind all others, after it has let them pass.
     void wait_behind_others();
-    /// Nobody is any more, and it is about to begin.
+    /// It is the first and will begin.
     void become_next() noexcept { stage_ = stage::next; }
     void begin();
-    /// Whether it waits for room at the key, without an attempt under way. So it may be handed a lease that is there.
+    /// Returns whether it waits for room at the key without an attempt in progress. It may then receive an
+    /// existing lease by hand-off.
     [[nodiscard]] bool may_receive() const noexcept;
-    /// It has the lease now, or a share in it.
+    /// Receives the lease, or a share in it.
     void receive(std::shared_ptr<lease_driver> lease);
-    /// Fails as the one that was at the key has, which has told that story, or because of its owner. It is in no queue.
+    /// Fails with the result and details of the operation at the key, or because of its owner. It is in no
+    /// queue.
     void fail_as(core::acquire_outcome outcome, const std::string& details);
-    /// There is nothing to acquire: the name has this record. It is in no queue.
+    /// Completes without a lease, because the name has this record. It is in no queue.
     void find(std::shared_ptr<const std::string> record);
-    /// Its attempt has won. Its lease is at the key.
+    /// Its attempt was granted. Its lease is at the key.
     void on_granted();
-    /// Its attempt has failed, and what it got or may get is being given back.
+    /// Its attempt has failed and is being rolled back.
     void on_failed(core::acquire_outcome why, core::time_point now);
-    /// What the remote queue advises.
+    /// Handles the advice of the remote queue.
     void on_advice(core::queue_ticket::advice advice);
-    /// An instance has answered how long it will deny.
+    /// An instance has replied how long it will deny.
     void on_remaining(std::size_t index, const core::vote& vote);
-    /// The same, if it was asked for another reason.
+    /// Records such a reply to a request of another object.
     void note_remaining(std::size_t index, const core::vote& vote);
 
-    /// What it has found out so far. Contended: an instance has denied, or another client is before it in the remote queue.
-    /// Nothing: no attempt has ended, and no instance has denied.
+    /// Returns the result so far. `contended` if an instance has denied, or another client precedes it in the
+    /// remote queue. None if no attempt has ended and no instance has denied.
     [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept;
-    /// What an error of it would tell now.
+    /// Returns the text that an error would have now.
     [[nodiscard]] std::string story() const;
     [[nodiscard]] const std::string& details() const noexcept { return details_; }
-    /// The record that a quorum has; null unless it has ended for that.
+    /// Returns the record that a quorum has. Null unless it has ended with one.
     [[nodiscard]] const std::shared_ptr<const std::string>& record() const noexcept {
         return record_;
     }
-    /// Whether it has been told that the key has no ttl.
+    /// Returns whether an instance has reported that the key has no ttl.
     [[nodiscard]] bool met_key_without_ttl() const noexcept { return !without_ttl_.empty(); }
-    /// Whether it asks who has the key, which costs the instances more.
+    /// Returns whether it asks which client holds the key. This costs the instances more.
     [[nodiscard]] bool wants_explanation() const noexcept {
         return met_key_without_ttl() || has_waited_for_long();
     }
 
-    // From its queue, and from the engine:
+    // From its queue and from the engine:
 
-    /// Starts, if the instances are what it was waiting for; tries again, if they are back.
+    /// Starts if it was waiting for the instances. Retries if a quorum is back.
     void on_instances_changed(bool quorum_is_back);
-    /// Something has happened to its key at instance number `index`.
+    /// Its key on instance number `index` may have changed.
     void on_key_changed(std::size_t index);
     /// The client is being closed.
     void on_close();
-    /// There is no world any more.
+    /// Drops the operation, because the execution context is being destroyed.
     void on_abandon() noexcept;
 
 protected:
     [[nodiscard]] core::acquire_outcome result() const noexcept { return outcome_; }
-    /// Of the attempt under way, or the one that was granted; null if there is none.
+    /// Returns the lease of the current attempt or of the granted one, or null.
     [[nodiscard]] const std::shared_ptr<lease_driver>& current_lease() const noexcept {
         return lease_;
     }
     [[nodiscard]] std::shared_ptr<lease_driver> take_lease() noexcept { return std::move(lease_); }
-    /// Whether an instance has denied an attempt with a record.
+    /// Returns whether an instance has denied an attempt with a record.
     [[nodiscard]] bool has_met_record() const noexcept { return has_met_record_; }
-    /// Which of the lease's holders it has become.
+    /// Returns its number among the holders of the lease.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
@@ -155,10 +161,10 @@ protected:
 private:
     enum class stage : std::uint8_t {
         in_local_queue,
-        next,               ///< at the key from here on, and begins at the end of the turn
-        stepping_aside,     ///< it is too early for an attempt
-        waiting_for_turn,   ///< other clients were here before: see `core::queue_ticket`
-        waiting_for_start,  ///< the instances are still connecting for the first time
+        next,               ///< At the key. Begins at the end of the turn.
+        stepping_aside,     ///< It is too early for an attempt.
+        waiting_for_turn,   ///< Other clients precede it: see `core::queue_ticket`.
+        waiting_for_start,  ///< The instances are still connecting for the first time.
         attempting,
     };
 
@@ -199,33 +205,34 @@ private:
     void note_records();
 
     std::shared_ptr<const lock_spec> spec_;
-    std::shared_ptr<const handover> adopted_;  // null for all but few
+    std::shared_ptr<const handover> adopted_;  // Null except for adoptions.
     loop& loop_;
     const instance_group& instances_;
     core::time_point deadline_;
     std::uint64_t owner_;
     std::uint64_t place_ = 0;
-    recycled<core::acquire> machine_;      // once it attempts
-    std::shared_ptr<lease_driver> lease_;  // of the current attempt, or the one that was granted
-    key_queue* queue_ = nullptr;           // while running
+    recycled<core::acquire> machine_;      // From the first attempt on.
+    std::shared_ptr<lease_driver> lease_;  // Of the current attempt or the granted one.
+    key_queue* queue_ = nullptr;           // While running.
     core::time_point arrived_{};
-    core::time_point send_until_{};                // while it waits to be sent
-    core::time_point queued_since_ = core::never;  // in the remote queue
+    core::time_point send_until_{};                // While it waits to be sent.
+    core::time_point queued_since_ = core::never;  // In the remote queue.
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
-    bool is_overloaded_ = false;  // its client: its last attempt was not sent
+    // Its last attempt was not sent, because its client is overloaded.
+    bool is_overloaded_ = false;
     bool closing_ = false;
     bool has_met_record_ = false;
     bool has_let_others_pass_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
     std::shared_ptr<const std::string> record_;
-    core::instance_set without_ttl_;  // which have told so of the key
-    /// Asked whether there is room, since the key has changed there.
+    core::instance_set without_ttl_;  // Instances that reported a key without ttl.
+    /// Queried for room, because the key has changed there.
     core::instance_set looking_;
-    std::vector<core::vote> denials_;                // see `key_findings`
-    std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
+    std::vector<core::vote> denials_;                // See `key_findings`.
+    std::unique_ptr<const core::round> last_votes_;  // Of the last failed attempt.
 };
 
 }  // namespace colock::runtime

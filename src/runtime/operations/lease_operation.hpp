@@ -20,19 +20,19 @@ namespace colock::runtime {
 
 class lease_driver;
 
-/// What an operation on a lease ended with.
+/// The result of an operation on a lease.
 enum class lease_result : std::uint8_t {
     done,
-    not_held,   ///< it was released
-    ended,      ///< it was lost: see `loss`
-    no_quorum,  ///< too few instances answered
-    // The lock on which it was started cannot use that lease:
+    not_held,   ///< It was released.
+    ended,      ///< It was lost: see `loss`.
+    no_quorum,  ///< Too few instances answered.
+    // The lock of the operation cannot use that lease:
     of_another_client,
     of_another_name,
-    fenced_otherwise,  ///< one of the two has fences
-    of_a_mutex,        ///< it is neither a writer's nor a reader's
+    fenced_otherwise,  ///< Only one of the two has fencing.
+    of_a_mutex,        ///< It is neither a writer's nor a reader's.
     not_a_readers,
-    shared_by_others,  ///< it has several holders
+    shared_by_others,  ///< It has several holders.
     cancelled,
 };
 
@@ -47,10 +47,10 @@ public:
         : lease_(std::move(lease)), holder_(holder) {}
     void cancel() override;
 
-    /// Ends it, if it has not ended.
+    /// Ends the operation, if it has not ended.
     void finish(lease_result result);
 
-    /// Whose it is: see `lease_driver`.
+    /// Returns its holder: see `lease_driver`.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
 
 protected:
@@ -79,11 +79,11 @@ private:
     core::duration ttl_;
 };
 
-/// A writer's lease becomes a reader's. It is the renewal of a reader's token, which each instance takes for the writer's
-/// that it was; so it has succeeded with a quorum of them.
+/// Downgrades a writer's lease to a reader's. It renews a reader's token, which each instance accepts in
+/// place of the writer's. It succeeds with a quorum of instances.
 class downgrade_operation : public extend_operation {
 public:
-    /// `shared` is the lock's other side.
+    /// `shared` is the lock's readers' side.
     downgrade_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder,
                         std::shared_ptr<const lock_spec> shared)
         : extend_operation(std::move(lease), holder, core::duration::zero()),
@@ -99,7 +99,7 @@ private:
     std::shared_ptr<const lock_spec> shared_;
 };
 
-/// Another holder for a reader's lease, even if a writer waits. With fencing it has a fence of its own.
+/// Adds a holder to a reader's lease, even if a writer waits. With fencing, the holder has its own fence.
 class share_operation : public lease_operation {
 public:
     share_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder,
@@ -109,11 +109,11 @@ public:
         return shared_;
     }
 
-    /// It is that holder of the lease, and has that fence; 0 without fencing.
+    /// Receives the number of the new holder and its fence. The fence is 0 without fencing.
     void receive(std::uint32_t holder, std::uint64_t fence);
 
 protected:
-    /// After `lease_result::done`.
+    /// Valid after `lease_result::done`.
     [[nodiscard]] std::uint32_t new_holder() const noexcept { return new_holder_; }
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
@@ -129,16 +129,16 @@ class release_operation : public lease_operation, public gated {
 public:
     using lease_operation::lease_operation;
 
-    /// The release goes on.
+    /// The release continues.
     void cancel() final;
 
     [[nodiscard]] bool waits_to_be_sent() const noexcept { return at_gate::is_linked(); }
 
-    /// Ends it with the end of the release.
+    /// Ends the operation with the outcome of the release.
     void resolve(core::release_outcome outcome);
 
 protected:
-    /// After `lease_result::done`.
+    /// Valid after `lease_result::done`.
     [[nodiscard]] core::release_outcome outcome() const noexcept { return outcome_; }
 
 private:
@@ -148,7 +148,7 @@ private:
     core::release_outcome outcome_ = core::release_outcome::released;
 };
 
-/// Has another process go on with the lease: it ends here, and its keys stay where they are.
+/// Hands the lease over to another process. It ends here, but its keys stay.
 class handover_operation : public lease_operation {
 public:
     using lease_operation::lease_operation;
@@ -156,7 +156,7 @@ public:
     void receive(handover lease) noexcept { handed_over_ = std::move(lease); }
 
 protected:
-    /// After `lease_result::done`.
+    /// Valid after `lease_result::done`.
     [[nodiscard]] const handover& handed_over() const noexcept { return handed_over_; }
 
 private:

@@ -20,7 +20,8 @@ core::write_settings settings_for(const record_spec& spec, const record_request&
             .unavailable_timeout = spec.unavailable_timeout};
 }
 
-/// No other write from the same version has the same id. Records remember a few writes only, so 64 bits are plenty.
+/// Returns an id that no other write from the same version has. Records store only a few writes, so 64 bits
+/// are enough.
 std::array<char, 16> draw_id(environment& world) {
     static constexpr std::string_view digits = "0123456789abcdef";
     std::array<char, 16> result{};
@@ -58,7 +59,8 @@ record_operation::record_operation(std::shared_ptr<const record_spec> spec, reco
 
 record_operation::~record_operation() = default;
 
-/// It was made on any thread. Random numbers come from the engine's.
+/// The operation may be created on any thread, so the random numbers are drawn here, from the engine's
+/// generator.
 void record_operation::on_start() {
     machine_ = core::write(settings_for(*spec_, request_), loop_.next_seed());
     if (request_.writes) {
@@ -91,7 +93,7 @@ void record_operation::on_close() {
 void record_operation::on_abandon() noexcept {
     loop_.alarms.stop_waiting(*this);
     at_gate::unlink();
-    // The handler may own what keeps this alive.
+    // The handler may own the object that keeps this alive.
     const auto last = std::move(alive_);
     const auto dying = take();
 }
@@ -196,7 +198,7 @@ void record_operation::finish(write_outcome outcome) {
     loop_.alarms.stop_waiting(*this);
     loop_.gate.leave(*this);
     if (alive_) {
-        loop_.out.reconsider(last_turn_);  // it may not be sent yet
+        loop_.out.reconsider(last_turn_);  // It may not be sent yet.
     } else {
         in_client::unlink();
     }
@@ -209,12 +211,13 @@ void record_operation::explain(write_outcome outcome) {
         has_vote_ ? &last_vote_ : nullptr, spec_->owner->instances.states());
 }
 
-/// What is submitted in this turn is not sent if nobody wants it any more.
+/// Returns whether the write may still be executed. Submissions of this turn are not sent if they are no
+/// longer wanted.
 bool record_operation::in_doubt() const {
     return machine_.in_doubt(!alive_ || last_turn_ != loop_.out.turn_number());
 }
 
-/// A write that was carried out has made the value that it had.
+/// Returns the value of the record. After an applied write, it is the value of the request.
 std::optional<std::string> record_operation::take_value() {
     if (request_.writes && outcome_ == write_outcome::applied) {
         return std::move(request_.value);

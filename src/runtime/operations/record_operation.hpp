@@ -25,18 +25,20 @@ namespace colock::runtime {
 
 struct loop;
 
-/// What is done with a record.
+/// An operation on a record.
 struct record_request {
     bool writes = false;
-    std::uint64_t expected = 0;          ///< of a write: the version from which it is made
-    std::optional<std::string> value{};  ///< of a write; none: it erases the record
-    /// How often a write of the caller was refused before: that gives others more time.
+    std::uint64_t expected = 0;          ///< For a write: the version on which it is based.
+    std::optional<std::string> value{};  ///< For a write. None erases the record.
+    /// How often a write of the caller was refused before. Each refusal lengthens the delay, to give others
+    /// more time.
     std::size_t tries = 0;
 };
 
-/// A read or a write of a record. There is no lease, and no queue: the operation itself gets the vote of the one instance.
+/// A read or a write of a record. It has no lease and no queue, and receives the vote of the only instance
+/// itself.
 ///
-/// Kept alive by itself until it has finished, and no vote is pending.
+/// It keeps itself alive until it has finished and no vote is pending.
 class record_operation : public operation,
                          public instance::vote_receiver,
                          public in_client,
@@ -46,22 +48,22 @@ public:
     record_operation(std::shared_ptr<const record_spec> spec, record_request request);
     ~record_operation() override;
 
-    /// A copy that was sent may still be carried out.
+    /// A copy that was sent may still be executed.
     void cancel() final;
 
     // From the engine:
 
-    /// The instance may take commands again.
+    /// The instance may accept commands again.
     void on_instance_changed();
     /// The client is being closed.
     void on_close();
-    /// There is no world any more.
+    /// Drops the operation, because the execution context is being destroyed.
     void on_abandon() noexcept;
 
 protected:
     [[nodiscard]] const record_request& request() const noexcept { return request_; }
     [[nodiscard]] core::write_outcome result() const noexcept { return outcome_; }
-    /// Of the record: what it was read as, what this write has made, or what has refused this write.
+    /// Returns the version that was read, that this write has created, or that has refused it.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
     [[nodiscard]] std::optional<std::string> take_value();
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
@@ -85,14 +87,14 @@ private:
     loop& loop_;
     record_request request_;
     core::write machine_;
-    std::array<char, 16> id_{};         // of a write, for all its copies
-    std::shared_ptr<operation> alive_;  // while a vote is pending
-    std::uint32_t last_turn_ = 0;       // in which a copy was submitted
+    std::array<char, 16> id_{};         // Of a write, the same for all its copies.
+    std::shared_ptr<operation> alive_;  // While a vote is pending.
+    std::uint32_t last_turn_ = 0;       // Turn of the last submitted copy.
     bool waits_for_start_ = false;
     core::write_outcome outcome_ = core::write_outcome::cancelled;
     std::uint64_t version_ = 0;
     std::shared_ptr<const std::string> value_;
-    core::vote last_vote_;  // that has failed, or told of another kind
+    core::vote last_vote_;  // The last failed vote, or vote about another kind.
     bool has_vote_ = false;
     std::string details_;
 };

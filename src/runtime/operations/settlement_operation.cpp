@@ -39,7 +39,7 @@ settlement_operation::settlement_operation(std::shared_ptr<const lock_spec> spec
 
 settlement_operation::~settlement_operation() = default;
 
-/// A look waits for room as an attempt does. The others are rare, or end a lease.
+/// Starts. A look waits for room like an attempt. The other tasks are rare, or end a lease.
 void settlement_operation::on_start() {
     if (spec_->owner->closing) {
         finish(settlement_outcome::closed);
@@ -78,12 +78,12 @@ void settlement_operation::on_close() {
 void settlement_operation::on_abandon() noexcept {
     loop_.alarms.stop_waiting(*this);
     at_gate::unlink();
-    // The handler may own what keeps this alive.
+    // The handler may own the object that keeps this alive.
     const auto last = std::move(alive_);
     const auto dying = take();
 }
 
-/// Without room for so long, it is as if no instance had answered.
+/// Without room until the time limit, the result is the same as without an answer.
 void settlement_operation::on_time(core::time_point now) {
     if (!at_gate::is_linked()) {
         resume(event::timer(), now);
@@ -103,8 +103,8 @@ void settlement_operation::begin(core::time_point now) {
     resume(event::start(), now);
 }
 
-/// Of a record that is to be stored: when the caller waits no longer. The watchdog keeps the lease alive even at instances that refuse
-/// the record, for want of memory.
+/// Returns when the caller stops waiting for a record to be stored. The watchdog renews the lease even on
+/// instances that refuse the record for lack of memory.
 core::time_point settlement_operation::end_of_completion() const noexcept {
     const lock_policy& policy = *spec_->policy;
     return completes() ? began_ + std::max(policy.lease.ttl, policy.unavailable_timeout)
@@ -184,11 +184,11 @@ void settlement_operation::finish(settlement_outcome outcome) {
     loop_.alarms.stop_waiting(*this);
     loop_.gate.leave(*this);
     if (alive_) {
-        loop_.out.reconsider(last_turn_);  // it may not be sent yet
+        loop_.out.reconsider(last_turn_);  // It may not be sent yet.
     } else {
         in_client::unlink();
     }
-    const auto& lease = request_.lease;  // commands that are under way have its token
+    const auto& lease = request_.lease;  // Commands in flight refer to its token.
     loop_.finished.add(take());
     if (outcome == settlement_outcome::settled) {
         loop_.counts.once_found.add(completes() ? 0 : 1);
@@ -198,7 +198,7 @@ void settlement_operation::finish(settlement_outcome outcome) {
         }
     } else if (lease && has_sent_ && outcome != settlement_outcome::lost &&
                outcome != settlement_outcome::closed) {
-        // Some instances may have the record in place of its token. So no other holder is to get it.
+        // Some instances may have the record in place of the token, so the lease must not be handed off.
         lease->send_release();
     }
 }

@@ -24,20 +24,21 @@ namespace colock::runtime {
 
 struct loop;
 
-/// What is done about the record of a name.
+/// An operation on the record of a name.
 struct settlement_request {
     core::settlement::task_type task = core::settlement::task_type::look;
-    std::shared_ptr<lease_driver> lease{};  ///< that holds the name; null without
-    std::uint32_t holder = 0;               ///< of that lease
-    // Of a `complete`:
+    std::shared_ptr<lease_driver> lease{};  ///< Holds the name. May be null.
+    std::uint32_t holder = 0;               ///< Of that lease.
+    // For a `complete`:
     std::shared_ptr<const std::string> record{};
     core::milliseconds life{0};
 };
 
-/// Drives a `core::settlement`. If it has given the name of its lease a record, it ends that lease, and has the waiters of this client
-/// told. A `complete` goes on until the lease is lost, which its watchdog sees to.
+/// Drives a `core::settlement`. If it has stored a record for the name of its lease, it ends the lease and
+/// notifies the waiters of this client. A `complete` continues until the lease is lost. The watchdog renews
+/// the lease in the meantime.
 ///
-/// Kept alive by itself until it has finished, and no vote is pending.
+/// It keeps itself alive until it has finished and no vote is pending.
 class settlement_operation : public operation,
                              public instance::vote_receiver,
                              public in_client,
@@ -54,17 +55,18 @@ public:
 
     /// The client is being closed.
     void on_close();
-    /// There is no world any more.
+    /// Drops the operation, because the execution context is being destroyed.
     void on_abandon() noexcept;
 
 protected:
     [[nodiscard]] core::settlement_outcome result() const noexcept { return outcome_; }
-    /// Of one that is settled.
+    /// Returns the record, if it is settled.
     [[nodiscard]] const std::shared_ptr<const std::string>& record() const noexcept {
         return machine_.record();
     }
     [[nodiscard]] bool has_met_record() const noexcept { return machine_.has_met_record(); }
-    /// Whether a copy of the record may have left the client. If it is not settled then, it has ended its lease.
+    /// Returns whether a copy of the record may have left the client. If the record is not settled then, the
+    /// lease has ended.
     [[nodiscard]] bool has_sent() const noexcept { return has_sent_; }
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
@@ -91,10 +93,10 @@ private:
     loop& loop_;
     settlement_request request_;
     core::settlement machine_;
-    std::shared_ptr<operation> alive_;  // while votes are pending
+    std::shared_ptr<operation> alive_;  // While votes are pending.
     std::size_t pending_votes_ = 0;
-    core::time_point send_until_{};  // while it waits at the gate
-    std::uint32_t last_turn_ = 0;    // in which something was submitted
+    core::time_point send_until_{};  // While it waits at the gate.
+    std::uint32_t last_turn_ = 0;    // Turn of the last submission.
     core::time_point began_{};
     bool has_sent_ = false;
     core::settlement_outcome outcome_ = core::settlement_outcome::cancelled;

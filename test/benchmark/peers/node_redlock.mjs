@@ -1,4 +1,5 @@
-// node-redlock, measured as colock is: see ../peers.cpp, which gives the orders as JSON, and reads the answer.
+// Measures node-redlock with the same workloads as colock. ../peers.cpp sends the orders as JSON and reads
+// the answer.
 import { setTimeout as sleep } from "node:timers/promises";
 import Redis from "ioredis";
 import Redlock, { ExecutionError } from "redlock";
@@ -15,7 +16,7 @@ const cpu_us = () => {
   return user + system;
 };
 
-// Until it is ours, however often the library gives up.
+// Retries until the lock is acquired, even if the library reports a failure.
 async function acquire(name) {
   for (;;) {
     try {
@@ -30,7 +31,7 @@ function percentile(sorted, fraction) {
   return sorted[Math.floor(fraction * (sorted.length - 1))];
 }
 
-// Each task with a lock of its own.
+// Each task has a lock of its own.
 async function uncontended() {
   const begin = now_us() + orders.warm_up_ms * 1000;
   const end = begin + orders.duration_ms * 1000;
@@ -62,7 +63,7 @@ async function uncontended() {
   };
 }
 
-// All want one lock, and hold it for a while.
+// All tasks compete for one lock and hold it for a while.
 async function hold() {
   const end = now_us() + orders.duration_ms * 1000;
   const holds = [];
@@ -81,10 +82,10 @@ async function hold() {
 }
 
 await Promise.all(clients.map((client) => client.ping()));
-await (await acquire("benchmark:first")).release(); // its scripts are known from then on
+await (await acquire("benchmark:first")).release(); // Loads the scripts into the servers.
 const answer = await (orders.workload === "hold" ? hold() : uncontended());
-// A release is told when a quorum has answered; the rest is still on its way.
+// A release completes when a quorum has answered. The other replies may still be in flight.
 await sleep(50);
 await Promise.all(clients.map((client) => client.quit()));
-// A long answer does not fit into the pipe at once, and `exit` would not wait for the rest.
+// A long answer does not fit into the pipe in one write, and `exit` would not wait for the rest.
 process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0));

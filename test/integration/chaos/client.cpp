@@ -29,7 +29,7 @@
 #include <stdexcept>
 #include <string>
 
-// A client process of the chaos. Argument: its `client_settings`.
+// A client process of the chaos test. Its argument is its `client_settings`.
 
 namespace asio = boost::asio;
 
@@ -88,7 +88,8 @@ private:
         });
     }
 
-    /// When all instances are there: as they were just started, they are in quarantine at first.
+    /// Starts the tasks when all instances are ready. The servers have just been started, so they are
+    /// quarantined at first.
     asio::awaitable<void> begin() {
         co_await test::async_wait_until([&] { return stopping_ || all_ready(); }, longest_start);
         std::mt19937_64 seeds(settings_.seed);
@@ -105,7 +106,7 @@ private:
         });
     }
 
-    /// Locks that nobody else wants: whenever one of them cannot be had, the servers are to blame.
+    /// Acquires locks that no other client wants. If such an acquire fails, the servers are unavailable.
     asio::awaitable<void> probe() {
         asio::steady_timer pause(input_.get_executor());
         for (std::size_t i = 0; !stopping_; ++i) {
@@ -126,7 +127,7 @@ private:
 
     asio::awaitable<void> finish() {
         stopping_ = true;
-        // Those that wait for a lock still get it, one after the other.
+        // The pending waiters still acquire their lock, one after the other.
         co_await test::async_wait_until([&] { return running_ == 0; }, longest_finish);
         co_await locks_.close(asio::use_awaitable);
         if (!sections_.flush() || !probes_.flush()) {

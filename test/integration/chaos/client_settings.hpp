@@ -12,35 +12,39 @@
 
 namespace colock::chaos {
 
-/// What a client of the chaos is told when it starts, as JSON in its only argument.
+/// The settings of a client process, as JSON in its only argument.
 ///
-/// After that it is told by lines on its standard input, and answers each with a line of JSON:
-///     report   what it has done so far, and how it sees the instances (see `client_report`)
-///     finish   the same, when it has let go of everything and is closed; then it ends
+/// The process reads further commands from its standard input, one per line, and answers each with a
+/// `client_report` as a line of JSON:
+/// - `report`: Answers immediately, with the counts so far and the state of each instance.
+/// - `finish`: Answers when all leases are released and the client is closed. Then the process exits.
 struct client_settings {
     std::string name;
     std::vector<std::string> instances;
     std::uint64_t seed = 0;
     std::size_t tasks = 0;
-    std::size_t names = 0;  ///< of the locks they all want
+    std::size_t names = 0;  ///< Number of locks that all clients share.
     std::int64_t ttl_ms = 0;
     std::int64_t quarantine_ms = 0;
     bool renews = true;
-    bool hold_past_validity = false;  ///< broken: stays inside when its lease has ended
-    std::string sections;             ///< where to write them, see `test::read_sections`
-    std::string probes;               ///< likewise, with a name of its own for each
+    /// Breaks the client: it stays inside after its lease has ended.
+    bool hold_past_validity = false;
+    /// The file for critical sections, see `test::read_sections`.
+    std::string sections;
+    /// The file for the probes. Each probe acquires a name that no other client uses.
+    std::string probes;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(client_settings, name, instances, seed, tasks, names, ttl_ms,
                                    quarantine_ms, renews, hold_past_validity, sections, probes)
 
-/// What a client says of itself.
+/// The state of a client, as it reports it.
 struct client_report {
-    std::vector<bool> ready;      ///< each instance
-    std::size_t sections = 0;     ///< it has been through
-    std::size_t cancelled = 0;    ///< acquires and sections
-    std::size_t lost = 0;         ///< leases
-    std::size_t renewed = 0;      ///< likewise
-    std::size_t unavailable = 0;  ///< acquires that gave up for lack of a quorum
+    std::vector<bool> ready;      ///< One value for each instance.
+    std::size_t sections = 0;     ///< Critical sections entered so far.
+    std::size_t cancelled = 0;    ///< Acquires and critical sections.
+    std::size_t lost = 0;         ///< Number of lost leases.
+    std::size_t renewed = 0;      ///< Number of renewals.
+    std::size_t unavailable = 0;  ///< Acquires that failed for lack of a quorum.
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(client_report, ready, sections, cancelled, lost, renewed,
                                    unavailable)

@@ -28,7 +28,8 @@ void pass_again(target& to) {
 
 void nothing(target& /*to*/) {}
 
-/// The call is answered when the script is killed, or not in time; nobody needs to know.
+/// Starts a script that never ends. The call returns when the script is killed, or fails with a timeout. The
+/// result is ignored.
 void begin_busy_script(target& to, milliseconds /*duration*/, random_engine& /*random*/) {
     to.caller = std::jthread([&server = to.server] {
         try {
@@ -38,7 +39,7 @@ void begin_busy_script(target& to, milliseconds /*duration*/, random_engine& /*r
     });
 }
 
-/// Killed, the script lets go of the server; before it counts as busy there is nothing to kill yet.
+/// Kills the script. SCRIPT KILL has no effect until the server considers the script busy, so it is repeated.
 void end_busy_script(target& to) {
     test::wait_until([&] {
         try {
@@ -79,7 +80,7 @@ std::vector<fault> make_faults() {
              to.network.drop(requests_pass ? way::to_client : way::to_server);
          },
          pass_again},
-        // It ends by itself: the server would not listen to anybody who wants to end it.
+        // This fault ends without a command, because a paused server would execute none.
         {"client_pause", 100ms, 2500ms,
          [](target& to, milliseconds duration, auto&) {
              to.server.command({"CLIENT", "PAUSE", std::to_string(duration.count()), "ALL"});

@@ -17,16 +17,15 @@ namespace colock::chaos {
 
 using random_engine = std::mt19937_64;
 
-/// What a fault is done to: a server, and the network before it.
+/// The target of a fault: a server and its proxy.
 struct target {
     test::redis_server& server;
     test::tcp_proxy& network;
-    std::jthread caller{};  ///< who waits for the server's answer to a script without end
+    std::jthread caller{};  ///< Waits for the reply to a script that never ends.
 };
 
-/// Something that goes wrong with one instance, and comes to an end. It is a legal fault as long as
-/// no more than a minority has one: mutual exclusion, and the availability of the majority, are to
-/// survive it.
+/// A temporary fault of one instance. Faults are legal while at most a minority of the instances has one.
+/// Mutual exclusion, and the availability of the majority, must survive them.
 struct fault {
     using milliseconds = std::chrono::milliseconds;
 
@@ -37,11 +36,11 @@ struct fault {
     std::function<void(target&)> end;
 };
 
-/// All kinds there are.
+/// Returns all kinds of faults.
 ///
-/// A restart without data is legal thanks to the clients' quarantine. Not among them, because Redlock
-/// can neither notice nor survive them: a server that loses data and does not restart (FLUSHALL, an
-/// eviction, a snapshot put back), and somebody who deletes other people's locks.
+/// A restart without data is legal, because the clients' quarantine covers it. Two kinds are left out,
+/// because Redlock can neither detect nor survive them. A server may lose data without a restart (FLUSHALL,
+/// an eviction, a restored snapshot). A third party may delete locks.
 const std::vector<fault>& instance_faults();
 
 }  // namespace colock::chaos

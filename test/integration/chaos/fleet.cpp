@@ -11,11 +11,11 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-// What a client may take to notice what has become of its connections.
+// The time that a client needs to detect a change of its connections.
 constexpr auto a_little = 100ms;
 
 constexpr auto longest_answer = 20s;
-constexpr auto longest_finish = 70s;  // more than a client takes
+constexpr auto longest_finish = 70s;  // Longer than a client needs.
 
 }  // namespace
 

@@ -13,41 +13,42 @@
 
 namespace colock::chaos {
 
-/// The client processes, and what they say of themselves.
+/// The client processes, and their last reports.
 class fleet {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Starts them with the program `client`.
+    /// Starts the processes with the program `client`.
     fleet(const std::string& client, const std::vector<client_settings>& all);
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
 
-    /// Asks all that run for a report, and reads those that have come. Throws `std::runtime_error` if
-    /// one has ended, or does not answer.
+    /// Requests a report from every running client, and reads the reports that have arrived. Throws
+    /// `std::runtime_error` if a client has exited or does not answer.
     void poll();
 
-    /// Whether this instance is ready for all clients that run, by reports that were asked for a
-    /// little after `since`; and, of one that was stopped, a little after that.
+    /// Returns whether this instance is ready for every running client. A report counts only if it was
+    /// requested a little after `since`. For a client that was stopped, it must also have been requested a
+    /// little after the client resumed.
     [[nodiscard]] bool all_ready(std::size_t instance, time_point since) const;
 
     void pause(std::size_t index);
     void resume(std::size_t index);
 
-    /// All of them together, by their last reports.
+    /// Returns the sums over the last reports of all clients.
     [[nodiscard]] client_report total() const;
 
-    /// Lets all come to an end, and waits for it.
+    /// Ends all clients and waits until they have ended.
     void finish();
 
 private:
     struct member {
         test::child_process process;
         client_report report{};
-        time_point reported = time_point::min();  ///< when that was asked for
+        time_point reported = time_point::min();  ///< When this report was requested.
         time_point asked = time_point::min();
         time_point resumed = time_point::min();
-        bool waiting = false;  ///< for a report
+        bool waiting = false;  ///< For a report.
         bool paused = false;
     };
 

@@ -17,10 +17,10 @@
 #include <stdexcept>
 #include <string>
 
-// Locks under faults, for as long as you like. See chaos.sh.
+// Runs locks under random faults for a given time. See chaos.sh.
 
 namespace colock::test {
-extern const char* const path_of_chaos_client;  // cmake/testing.cmake writes its definition
+extern const char* const path_of_chaos_client;  // cmake/testing.cmake writes its definition.
 }
 
 namespace {
@@ -44,7 +44,7 @@ void write_json(const std::string& path, const nlohmann::json& result) {
     }
 }
 
-/// Whether all is as it must be.
+/// Returns whether the run has no failures.
 bool run_and_judge(const soak_options& options, const std::string& json) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
     std::fflush(stdout);

@@ -8,15 +8,15 @@
 
 namespace colock::chaos {
 
-/// Times when nobody could acquire anything.
+/// Times during which no client could acquire a lock.
 struct outages {
     std::chrono::nanoseconds longest{};
     std::chrono::nanoseconds total{};
 };
 
-/// An outage is a stretch of time longer than `patience` in which nobody had success, although
-/// somebody tried all the time. It counts from the success before it to the one after it, within
-/// `begin` and `end`. `successes` need not be in order.
+/// Finds the outages within `begin` and `end`. An outage is a period longer than `patience` without a
+/// success, although some client tried all the time. It lasts from the success before it to the success after
+/// it. `successes` need not be sorted.
 outages find_outages(std::vector<std::chrono::nanoseconds> successes,
                      std::chrono::nanoseconds begin, std::chrono::nanoseconds end,
                      std::chrono::nanoseconds patience);

@@ -25,8 +25,9 @@ using std::chrono::steady_clock;
 constexpr std::size_t instances = 5;
 constexpr std::size_t processes = 4;
 constexpr std::size_t tasks_each = 60;
-constexpr std::size_t names = 48;             // so about five want each
-constexpr milliseconds longest_ticket = 16s;  // of a client that has waited for long, and died
+constexpr std::size_t names = 48;  // About five tasks compete for each.
+// The longest ttl of a ticket. A client that dies after a long wait leaves one.
+constexpr milliseconds longest_ticket = 16s;
 
 constexpr auto step = 5ms;
 constexpr auto between_progress = 5s;
@@ -104,7 +105,8 @@ private:
         std::this_thread::sleep_for(step);
     }
 
-    /// Also at the beginning: servers that were just started are in quarantine.
+    /// Waits until all instances are well. This is also needed at the start, because servers that have just
+    /// started are quarantined.
     void wait_until_well() {
         const auto deadline = steady_clock::now() + longest_recovery;
         while (!storm_.over()) {
@@ -152,7 +154,7 @@ private:
         std::fflush(stdout);
     }
 
-    /// What is there when no lock can be held any more.
+    /// Counts the keys that remain when no lock can be held any longer.
     void count_leftovers(observations& seen) {
         const auto is_lock = [](const std::string& key) {
             return key.find(":colock:") == std::string::npos;
@@ -164,7 +166,7 @@ private:
         }
     }
 
-    /// How many such keys are there when so much time is over.
+    /// Waits until no such key is left, for `after` at most. Returns the number of keys that remain.
     template <typename Predicate>
     std::size_t leftovers(Predicate counts, milliseconds after) {
         const auto number = [&] {
@@ -197,7 +199,7 @@ private:
     const milliseconds ttl_;
     random_engine random_;
     test::temporary_folder folder_;
-    // A script counts as busy, and can be killed, after so many milliseconds.
+    // The number of milliseconds after which a script counts as busy and can be killed.
     test::servers servers_{instances, {"--lua-time-limit", "50"}};
     test::proxies network_{servers_};
     fleet clients_;

@@ -13,32 +13,32 @@
 
 namespace colock::chaos {
 
-/// The ways in which the clients can be made wrong, to see whether it is found out.
+/// The ways to break the clients, to test that the checker finds the errors.
 enum class breakage {
     none,
-    hold_past_validity,  ///< they renew nothing, and stay inside when their lease has ended
-    /// They trust servers that have just restarted. They renew nothing, which would restore the keys that are lost, and their ttl is
-    /// long: a majority of the servers restarts within it, however slow the machine is.
+    hold_past_validity,  ///< Clients renew nothing and stay inside after their lease has ended.
+    /// Clients trust servers that have just restarted. They renew nothing, because renewals would restore
+    /// lost keys. Their ttl is long, so a majority of the servers restarts within it, even on a slow machine.
     no_quarantine,
 };
 
 struct soak_options {
-    double seconds = 60;  ///< less if the clients are broken, and that has been found
+    double seconds = 60;  ///< A run with broken clients ends earlier, when the error is found.
     std::uint64_t seed = 0;
     breakage broken = breakage::none;
-    std::vector<std::string> only;  ///< kinds of faults; all if empty
-    std::string client;             ///< the program
+    std::vector<std::string> only;  ///< Kinds of faults. Empty selects all.
+    std::string client;             ///< The client program.
 };
 
-/// Thrown when a run was interrupted.
+/// Thrown if a run was interrupted.
 class interrupted : public std::runtime_error {
 public:
     interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// Starts servers, proxies and clients, lets the faults loose on them, and tells what came of it. All
-/// that it has started is gone when it returns or throws. Tells its progress on the standard output.
-/// Throws `interrupted` soon after `stop` was set.
+/// Starts servers, proxies and clients, subjects them to faults, and returns the observations. It ends
+/// everything that it has started before it returns or throws. Prints its progress to the standard output.
+/// Throws `interrupted` soon after `stop` is set.
 observations run(const soak_options& options, const std::atomic<bool>& stop);
 
 }  // namespace colock::chaos

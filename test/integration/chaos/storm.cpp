@@ -32,7 +32,8 @@ storm::storm(test::servers& servers, test::proxies& network, fleet& clients, mil
     }
 }
 
-/// A script without end keeps a server from answering, and us from ending.
+/// An endless script keeps its server from answering. It would also block the thread that waits for the
+/// reply, so the server is killed.
 storm::~storm() {
     for (place& one : places_) {
         if (one.what.caller.joinable()) {
@@ -73,7 +74,7 @@ void storm::end_what_is_due(time_point now) {
 void storm::end(place& where) {
     where.now->end(where.what);
     where.now = nullptr;
-    // What ends by itself may do so later than now.
+    // A fault that ends without a command may end later than now.
     where.healed = std::max(steady_clock::now(), where.until);
 }
 
@@ -84,7 +85,7 @@ void storm::begin_one(time_point now) {
                               ? !paused_client_
                               : count_troubled() < std::min(minority, places_.size() / 2);
     if (!possible) {
-        // Another kind may be.
+        // A fault of another kind may be possible.
         std::ranges::rotate(deck_, std::next(deck_.begin()));
         return;
     }
@@ -113,7 +114,7 @@ void storm::begin_at_a_well_one(const fault& kind, time_point now) {
     kind.begin(one.what, duration, random_);
 }
 
-/// What it holds is over when it wakes.
+/// The client is stopped for longer than the ttl, so its leases have expired when it resumes.
 void storm::pause_a_client(time_point now) {
     paused_client_ = std::uniform_int_distribution<std::size_t>(0, clients_.size() - 1)(random_);
     client_wakes_ = now + between(ttl_ + ttl_ / 10, 2 * ttl_);
@@ -133,7 +134,7 @@ std::size_t storm::count_troubled() const {
     return count;
 }
 
-/// Once all were drawn, they are shuffled again.
+/// Reshuffles the deck when all kinds have been drawn.
 std::string storm::next_kind() {
     if (deck_.empty()) {
         deck_.assign(kinds_.begin(), kinds_.end());

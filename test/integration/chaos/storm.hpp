@@ -18,51 +18,51 @@
 
 namespace colock::chaos {
 
-/// The faults of a run: every few hundred milliseconds one more, of a kind drawn at random, each kind
-/// as often as the others.
+/// Injects the faults of a run. A new fault begins every few hundred milliseconds. The kinds are drawn at
+/// random, all equally often.
 ///
-/// Never are more than a minority in trouble at once. An instance is, from the beginning of its fault
-/// until after its end all clients have found it `ready` again: connected, and out of quarantine.
-/// Clients are stopped too, one at a time, for longer than the ttl.
+/// At most a minority of the instances is in trouble at any time. An instance is in trouble from the
+/// beginning of its fault until all clients report it `ready` again after the end. It is then connected and
+/// not quarantined. Clients are stopped too, one at a time, for longer than the ttl.
 class storm {
 public:
     using time_point = std::chrono::steady_clock::time_point;
     using milliseconds = std::chrono::milliseconds;
 
-    /// `only`: kinds of faults; all if empty.
+    /// `only` selects kinds of faults. Empty selects all.
     storm(test::servers& servers, test::proxies& network, fleet& clients, milliseconds ttl,
           const std::vector<std::string>& only, random_engine random);
     ~storm();
     storm(const storm&) = delete;
     storm& operator=(const storm&) = delete;
 
-    /// The names of all kinds.
+    /// Returns the names of all kinds.
     static std::vector<std::string> kinds();
 
-    /// Ends the faults whose time has come, and begins one if it is time for that.
+    /// Ends the faults that are due, and begins a new one if it is time.
     void blow(time_point now);
 
     /// Ends all faults.
     void calm_down();
 
-    /// Whether all instances are well, for all clients.
+    /// Returns whether all instances are well for all clients.
     [[nodiscard]] bool over() const { return !paused_client_ && count_troubled() == 0; }
 
-    /// How many of each kind there were.
+    /// Returns how many faults of each kind there were.
     [[nodiscard]] const std::map<std::string, std::size_t>& faults() const noexcept {
         return counts_;
     }
 
-    /// What goes wrong now, for a human.
+    /// Returns a description of the current faults.
     [[nodiscard]] std::string to_text() const;
 
 private:
-    /// An instance, and what is wrong with it.
+    /// An instance and its fault.
     struct place {
         target what;
         const fault* now = nullptr;
-        time_point until{};   ///< when that ends
-        time_point healed{};  ///< when the last one ended
+        time_point until{};   ///< The end of the current fault.
+        time_point healed{};  ///< The end of the last fault.
     };
 
     void end_what_is_due(time_point now);
@@ -80,7 +80,7 @@ private:
     milliseconds ttl_;
     random_engine random_;
     std::vector<place> places_;
-    std::deque<std::string> deck_;  // of kinds: the next ones
+    std::deque<std::string> deck_;  // The kinds to use next.
     std::vector<std::string> kinds_;
     std::map<std::string, std::size_t> counts_;
     std::optional<std::size_t> paused_client_;

@@ -10,11 +10,11 @@
 namespace colock::chaos {
 namespace {
 
-// What happens by the second at the least: a small part of what was measured.
+// Lower limits per second, a small part of the measured values.
 constexpr double least_sections = 20;
 constexpr double least_faults = 0.5;
 
-// So long a run has all kinds of faults.
+// A run of at least this length must contain all kinds of faults.
 constexpr double long_run = 60;
 
 constexpr std::size_t most_overlaps_told = 10;
@@ -47,7 +47,7 @@ std::size_t count_faults(const observations& seen) {
     return total;
 }
 
-/// A run in which nothing happens finds nothing.
+/// Reports a run in which too little happened, because such a run cannot find errors.
 void find_what_is_missing(const observations& seen, std::vector<std::string>& failures) {
     const auto expect = [&](bool met, std::string what) {
         if (!met) {

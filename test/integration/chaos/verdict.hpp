@@ -17,29 +17,30 @@
 
 namespace colock::chaos {
 
-/// What came of a run.
+/// The observations of a run.
 struct observations {
-    double seconds = 0;  ///< that were wanted
+    double seconds = 0;  ///< As requested.
     std::uint64_t seed = 0;
-    std::size_t tasks = 0;  ///< in all processes
+    std::size_t tasks = 0;  ///< In all processes.
     std::chrono::nanoseconds began{};
     std::chrono::nanoseconds ended{};
-    std::map<std::string, std::size_t> faults;  ///< how many of each kind there is
+    std::map<std::string, std::size_t> faults;  ///< Number of faults of each kind, for all kinds.
     client_report clients;
     std::vector<test::section> sections;
     std::vector<test::section> probes;
-    std::size_t keys_at_close = 0;  ///< right after the clients were closed
-    std::size_t leftover_keys = 0;  ///< when the ttl of those was over
+    std::size_t keys_at_close = 0;  ///< Right after the clients were closed.
+    std::size_t leftover_keys = 0;  ///< After the ttl of those keys has passed.
 };
 
-/// How long all probes of all processes may wait before that counts as an outage.
+/// A period in which no probe of any process succeeds counts as an outage if it is longer than this.
 constexpr std::chrono::milliseconds longest_probe{100};
 
-/// The part of the time in which there may be outages.
+/// The share of the time that outages may take.
 constexpr double most_unavailable = 0.01;
 
-/// All figures. `failures` in it is empty if all is well, and if it was a run that could have found
-/// what is not: with sections and faults enough, and, from a minute on, faults of all kinds.
+/// Returns all figures. The list `failures` is empty if all checks passed and the run was able to find
+/// errors. For that, it needs enough critical sections and faults. A run of a minute or more needs faults of
+/// all kinds.
 nlohmann::json judge(const observations& seen);
 
 }  // namespace colock::chaos

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A minute with nothing to complain about: two clients take turns, and probe every 50 ms.
+/// Returns a run of a minute without failures: two clients take turns and probe every 50 ms.
 observations good_run() {
     observations seen;
     seen.seconds = 60;
@@ -30,7 +30,7 @@ observations good_run() {
     return seen;
 }
 
-/// The only failure of a run.
+/// Returns the only failure of a run.
 std::string failure_of(const observations& seen) {
     const auto failures = judge(seen)["failures"];
     BOOST_TEST(failures.size() == 1U, failures.dump());
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_too_little_activity_is_a_failure) {
 BOOST_AUTO_TEST_CASE(outages_are_counted_from_success_to_success) {
     BOOST_TEST((find_outages({}, 0ms, 50ms, 100ms).total == 0ns));
     BOOST_TEST((find_outages({}, 0ms, 500ms, 100ms).total == 500ms));
-    // In any order; what was before or after does not count.
+    // The order does not matter, and successes before or after the period do not count.
     const auto found = find_outages({900ms, 350ms, 100ms, 450ms, -10ms, 2s}, 0ms, 1s, 100ms);
     BOOST_TEST((found.total == 250ms + 450ms));
     BOOST_TEST((found.longest == 450ms));

@@ -27,7 +27,7 @@ visit::visit(std::ostream& journal, const lease& lease, time_point asked, trust 
       seen_valid_(entered_),
       valid_until_(lease.valid_until()),
       inside_(trust == trust::in_nothing || entered_ < valid_until_) {
-    // The client tells of the loss before it lets anything go.
+    // The client reports the loss before it releases anything.
     lease.wait_lost([lost = lost_](const error& not_lost) {
         if (!not_lost) {
             *lost = steady_clock::now();
@@ -52,7 +52,7 @@ void visit::leave() {
     inside_ = false;
     journal_ << name_ << ' ' << ns(asked_) << ' ' << ns(entered_) << ' '
              << ns(end(steady_clock::now())) << ' ' << token_ << '\n'
-             << std::flush;  // whole lines, for those that read it already
+             << std::flush;  // Writes whole lines, because a reader may already read the file.
 }
 
 visit::time_point visit::end(time_point now) const {
@@ -63,7 +63,7 @@ visit::time_point visit::end(time_point now) const {
         return std::min(*lost_, valid_until_);
     }
     const auto until = lease_.valid_until();
-    if (until == time_point::min()) {  // the announcement of its loss is on its way
+    if (until == time_point::min()) {  // The report of the loss is pending.
         return seen_valid_;
     }
     return std::min(now, until);

@@ -12,16 +12,16 @@
 
 namespace colock::chaos {
 
-/// Whether a holder is inside a critical section for as long as it is there, whatever its lease says:
-/// wrong, to show that it is found out.
+/// Whether a holder leaves when its lease has ended. With `in_nothing` it stays inside regardless. This is an
+/// error that the checker must find.
 enum class trust { in_lease, in_nothing };
 
-/// Somebody's stay in a critical section: from its making until `leave`, or its end. Writes a line
-/// about it for `test::read_sections`.
+/// A stay in a critical section, from the construction until `leave` or the destruction. It writes a line for
+/// `test::read_sections`.
 ///
-/// Inside is who has a lease that is valid by its own account. So the section ends when the lease is
-/// announced lost, or its validity was over while nobody looked: the process may have been stopped.
-/// `valid_until` as `look` has last seen it is what counts then.
+/// A process is inside only while its lease is valid by its own account. So the section ends when the loss is
+/// reported. If the validity ended while the process was stopped, the value of `valid_until` that `look` saw
+/// last counts.
 class visit {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -31,14 +31,14 @@ public:
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
 
-    /// Takes notice of renewals. Whether we are still inside.
+    /// Records renewals. Returns whether the process is still inside.
     bool look();
 
-    /// Before the lease is released.
+    /// Call this before the lease is released.
     void leave();
 
 private:
-    /// By the lease's own account.
+    /// Returns the end of the stay by the lease's own account.
     [[nodiscard]] time_point end(time_point now) const;
 
     std::ostream& journal_;
@@ -48,8 +48,8 @@ private:
     std::string token_;
     time_point asked_;
     time_point entered_;
-    time_point seen_valid_;   // last
-    time_point valid_until_;  // as it was then
+    time_point seen_valid_;   // The last time at which `look` saw a valid lease.
+    time_point valid_until_;  // The value at that time.
     std::shared_ptr<time_point> lost_ = std::make_shared<time_point>(time_point::max());
     bool inside_;
 };

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-// When somebody was inside, by his lease's own account.
+// When a process is inside a critical section, by the account of its lease.
 
 namespace {
 
@@ -19,7 +19,7 @@ using namespace colock;
 using namespace colock::chaos;
 using namespace colock::test;
 
-/// What visits write.
+/// The lines that visits write.
 struct journal {
     temporary_folder folder;
     std::ofstream out{folder.path() / "sections"};
@@ -35,7 +35,7 @@ struct journal {
     }
 };
 
-/// With a lease on a lock of the process's own.
+/// Runs the test with a lease on a lock that only this process uses.
 template <typename Test>
 void with_lease(const lock_options& options, Test test) {
     config configuration;
@@ -48,7 +48,7 @@ void with_lease(const lock_options& options, Test test) {
     }());
 }
 
-/// As a process that is stopped: nothing runs meanwhile.
+/// Simulates a stopped process: no handler runs until then.
 void stand_still_until(steady_clock::time_point time) {
     std::this_thread::sleep_until(time);
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_visit_ends_when_leave_is_called) {
         BOOST_TEST(inside.look());
         inside.leave();
         const auto left = steady_clock::now();
-        inside.leave();  // has no effect
+        inside.leave();  // Has no effect.
         const section s = lines.only();
         BOOST_TEST(s.name == "x");
         BOOST_TEST(s.token == held.token());
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_visit_does_not_begin_without_a_valid_lease) {
     });
 }
 
-/// The broken client.
+/// The behaviour of the broken client.
 BOOST_AUTO_TEST_CASE(a_visit_without_trust_continues_past_the_validity) {
     with_lease(without_watchdog(20ms), [](lease& held, journal& lines) -> asio::awaitable<void> {
         const auto past = held.valid_until() + 10ms;

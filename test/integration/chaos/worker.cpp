@@ -40,7 +40,7 @@ asio::awaitable<void> worker::run(const bool& stopping) {
     }
 }
 
-/// A lease that is released, or left to its destructor.
+/// Holds a lease. It is released explicitly, or by its destructor.
 asio::awaitable<void> worker::with_lease() {
     const auto asked = steady_clock::now();
     const mutex lock = any_lock();
@@ -52,7 +52,7 @@ asio::awaitable<void> worker::with_lease() {
     }
     co_await stay(held, asked);
     if (!once_in(4)) {
-        // That it found no quorum is no failure: the client goes on trying.
+        // `no_quorum` is no failure here, because the client continues to release in the background.
         co_await held.release(asio::as_tuple(asio::use_awaitable));
     }
 }
@@ -72,7 +72,7 @@ asio::awaitable<void> worker::under_with_lock() {
 }
 
 asio::awaitable<void> worker::stay(const lease& held, visit::time_point asked) {
-    constexpr milliseconds step = 10ms;  // so often it looks whether it still has the lock
+    constexpr milliseconds step = 10ms;  // How often the worker checks its lease.
     visit inside(sections_, held, asked,
                  settings_.hold_past_validity ? trust::in_nothing : trust::in_lease);
     ++report_.sections;
@@ -91,7 +91,7 @@ mutex worker::any_lock() {
     return {locks_, "chaos:" + std::to_string(index), options};
 }
 
-/// Most are short; some need a renewal to get to their end.
+/// Returns a length that is mostly short. Some stays are so long that the lease must be renewed.
 milliseconds worker::length_of_stay() {
     if (once_in(100)) {
         return 2 * milliseconds(settings_.ttl_ms);
@@ -99,7 +99,7 @@ milliseconds worker::length_of_stay() {
     return once_in(6) ? up_to(200ms) : up_to(10ms);
 }
 
-/// Some have none, and most have no end of it.
+/// Returns a timeout for an acquire. It is short in one of five cases, and otherwise practically unlimited.
 milliseconds worker::patience() {
     return once_in(5) ? up_to(60ms) : 10min;
 }
@@ -113,7 +113,7 @@ bool worker::once_in(unsigned times) {
     return std::uniform_int_distribution<unsigned>(1, times)(random_) == 1;
 }
 
-/// What may come of an attempt besides the lock. Whatever else there is ends the client.
+/// Counts the expected failures of an attempt. Any other error ends the client.
 void worker::count(const boost::system::error_code& failure) {
     if (failure == asio::error::operation_aborted) {
         ++report_.cancelled;

@@ -17,8 +17,8 @@
 
 namespace colock::chaos {
 
-/// One of the many coroutines of a client: takes one of the locks that all want, stays inside for a
-/// while, and lets go, over and over; in all the ways there are, and gives up at random moments.
+/// One of the many coroutines of a client. In a loop, it acquires one of the shared locks, stays inside for a
+/// while, and releases it. It uses all ways to do so, and gives up at random moments.
 class worker {
 public:
     using milliseconds = std::chrono::milliseconds;
@@ -27,7 +27,7 @@ public:
            client_report& report, std::uint64_t seed)
         : locks_(locks), settings_(settings), sections_(sections), report_(report), random_(seed) {}
 
-    /// Until `stopping`, which must live as long.
+    /// Runs until `stopping` is set. The object behind the reference must live until then.
     boost::asio::awaitable<void> run(const bool& stopping);
 
 private:

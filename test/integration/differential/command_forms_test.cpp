@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Compares what the small Redis and a real server know of each command before they run it. A random command seldom has one word too
-// many, so it meets a wrong arity only by chance.
+// Compares the static properties of each command in the small Redis and in a real server. A random command
+// seldom has one word too many, so it hits a wrong arity only by chance.
 
 #include "twins.hpp"
 
@@ -24,14 +24,14 @@
 namespace colock::test {
 namespace {
 
-/// What a server knows of a command before it runs it: how many words it has, what it needs, and where its keys are.
+/// The static properties of a command: the number of words, the requirements, and the positions of the keys.
 struct form {
     std::int64_t arity = 0;
     bool writes = false;
     bool needs_memory = false;
     bool not_in_scripts = false;
     bool while_loading = false;
-    /// Keys behind a number of keys are not fixed.
+    /// False if a word of the command gives the number of keys.
     bool has_fixed_keys = false;
     std::int64_t first_key = 0;
     std::int64_t last_key = 0;
@@ -50,7 +50,7 @@ struct form {
     }
 };
 
-/// By the small Redis. Empty if it does not know the command.
+/// Returns the form in the small Redis. Empty if it does not support the command.
 std::optional<form> small_form_of(std::string_view name, const small_redis::dialect& speaks) {
     using small_redis::command;
     const std::size_t bar = std::min(name.find('|'), name.size());
@@ -78,17 +78,17 @@ std::int64_t number_in(const resp::value& value) {
     return std::stoll(std::string(value.text));
 }
 
-/// As a real server tells. Empty if it does not know the command.
+/// Returns the form that a real server reports. Empty if it does not support the command.
 std::optional<form> real_form_of(std::string_view name, raw_connection& server) {
     received answer;
     server.send(encoded({"COMMAND", "INFO", std::string(name)}));
     server.receive(1, answer);
     resp::cursor values(answer.replies.front());
-    values.next();  // the list of commands
+    values.next();  // The list of commands.
     if (values.next().type == resp::type::null) {
         return std::nullopt;
     }
-    values.next();  // the name
+    values.next();  // The name.
     form result{.arity = number_in(values.next())};
     bool has_moving_keys = false;
     for (std::size_t flags = values.next().children; flags != 0; --flags) {

@@ -19,8 +19,8 @@ namespace {
 using command = random_command::command;
 namespace scripts = kinds::scripts;
 
-/// Words are separated by spaces. `|` separates alternatives, of which one may be empty. Within one, `:` stands for a space. `$`
-/// begins a variable.
+/// The patterns of the commands. Words are separated by spaces. `|` separates alternatives, of which one may
+/// be empty. In an alternative, `:` stands for a space. `$` begins a variable.
 constexpr std::string_view patterns[] = {
     "get $key",
     "getrange $key $index $index",
@@ -82,7 +82,7 @@ constexpr std::string_view patterns[] = {
     "nosuch $text $text",
 };
 
-/// Around any command. `KEYS[1]` is some key.
+/// The scripts that wrap any command. `KEYS[1]` is some key.
 constexpr std::string_view wrappers[] = {
     "return redis.call(unpack(ARGV))",
     "return redis.pcall(unpack(ARGV))",
@@ -259,7 +259,7 @@ command random_command::around_plain() {
 
 namespace {
 
-/// The words of a command that was written as RESP.
+/// Returns the words of a command that is encoded in RESP.
 command words_in(std::string_view text) {
     command result;
     const auto next_number = [&text] {
@@ -300,7 +300,8 @@ command random_command::exact_call(const kinds::script& script, const command& k
     return result;
 }
 
-/// A step of a semaphore, as its kind writes it. Mostly of one limit, or the others would only be refused.
+/// Returns a step of a semaphore, as its kind encodes it. The limit is mostly the same, because the server
+/// refuses a different one.
 command random_command::step_of_semaphore() {
     const std::uint32_t limit = chance(0.9) ? 4 : 2;
     const std::uint32_t count = chance(0.7) ? 1 : 2;
@@ -348,7 +349,7 @@ command random_command::step_of_semaphore() {
     return words_in(writer.text());
 }
 
-/// A step of a lock with several names. Some of them may be the same.
+/// Returns a step of a lock with several names. Some of the names may be equal.
 command random_command::step_of_several_names() {
     const command names{lock_, key(), key()};
     switch (below(4)) {
@@ -356,7 +357,7 @@ command random_command::step_of_several_names() {
             return call(scripts::take_all, names, {token(), ttl(), chance(0.6) ? "take" : "heal"});
         case 1:
             return call(scripts::extend_all, names, {token(), ttl()});
-        case 2:  // it would count up to any number
+        case 2:  // An arbitrary count would take too long.
             return exact_call(
                 scripts::release_all, names,
                 chance(0.5) ? command{token(), "3"} : command{token(), "1", token(), "2"});
@@ -365,7 +366,7 @@ command random_command::step_of_several_names() {
     }
 }
 
-/// A step of a lock with a binding order. Three clients have two places each.
+/// Returns a step of a lock with a binding order. Three clients have two places each.
 command random_command::step_of_order() {
     const std::string client = std::to_string(1 + below(3));
     const auto place = [&] { return client + "." + std::to_string(1 + below(2)); };
@@ -391,7 +392,8 @@ command random_command::step_of_order() {
     }
 }
 
-/// A step of a versioned value, or of a name that is run once. A version follows the clock, so the first ones are written here.
+/// Returns a step of a versioned value, or of a name that is run once. A version follows the clock, so the
+/// first values are written here.
 command random_command::step_of_record() {
     const std::string record = chance(0.3)   ? "done::"
                                : chance(0.5) ? "done:1:fresult"
@@ -431,7 +433,7 @@ command random_command::step_of_record() {
     }
 }
 
-/// As the client calls them.
+/// Returns a command or a script call of the kinds that a colock client sends.
 command random_command::production() {
     const double kind = std::uniform_real_distribution<double>(0, 1)(random_);
     return kind < 0.25   ? step_of_semaphore()
@@ -441,7 +443,7 @@ command random_command::production() {
                          : step_of_mutex();
 }
 
-/// A step of a mutex or of a shared mutex, or of its remote queue.
+/// Returns a step of a mutex, of a shared mutex, or of its remote queue.
 command random_command::step_of_mutex() {
     const std::string key = lock_;
     const std::string counter = kinds::fence_key(key);
@@ -492,7 +494,7 @@ command random_command::step_of_mutex() {
     }
 }
 
-/// Leaves a word out, or adds one.
+/// Leaves out a word, or adds one.
 void random_command::spoil(command& words) {
     if (chance(0.01) && words.size() > 1) {
         words.pop_back();

@@ -14,26 +14,27 @@
 
 namespace colock::test {
 
-/// Draws commands and calls of scripts, on few keys, so that they meet values of all types. Many of them are wrong.
+/// Generates random commands and script calls. They use few keys, so they meet values of all types. Many of
+/// them are invalid.
 ///
-/// It leaves out what the small Redis does not model: numbers with spaces or in hexadecimal digits. A server has to keep the order of
-/// hashes with values of up to 1,024 bytes.
+/// It leaves out what the small Redis does not model: numbers with spaces or in hexadecimal. The server must
+/// keep the order of hashes with values of up to 1,024 bytes.
 class random_command {
 public:
     using command = std::vector<std::string>;
 
     explicit random_command(std::uint64_t seed) : random_(seed) {}
 
-    /// How likely a key is in any slot, instead of in that of the command's other keys.
+    /// The probability that a key is in any slot instead of the slot of the command's other keys.
     double any_slot = 1;
 
-    /// A command, or a call of a script.
+    /// Returns a command or a script call.
     command next(std::int64_t now_in_milliseconds);
 
-    /// The names of all keys.
+    /// Returns the names of all keys.
     [[nodiscard]] static const std::vector<std::string>& keys();
 
-    /// From 0 to `count` - 1.
+    /// Returns a random number from 0 to `count` - 1.
     std::size_t below(std::size_t count) {
         return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
     }
@@ -53,7 +54,7 @@ private:
     command step_of_order();
     command step_of_record();
     command exact_call(const kinds::script& script, const command& keys, const command& arguments);
-    /// The same. Sometimes another word takes the place of a key or of an argument.
+    /// Returns the same call, sometimes with another word in place of a key or an argument.
     command call(const kinds::script& script, const command& keys, const command& arguments);
     void spoil(command& words);
     std::string word(std::string_view variable);
@@ -63,7 +64,7 @@ private:
 
     std::mt19937_64 random_;
     std::int64_t now_ = 0;
-    std::string lock_;  // the lock whose keys the command is about
+    std::string lock_;  // The lock whose keys the command uses.
 };
 
 }  // namespace colock::test

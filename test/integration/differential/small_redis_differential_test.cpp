@@ -1,9 +1,9 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Plays random commands and scripts on the small Redis and on a real server, and compares each reply. The clock of the server
-// stands still and jumps as that of the small Redis does, so times have to be equal, too.
+// Runs random commands and scripts on the small Redis and on a real server, and compares each reply. The
+// clock of the server stands still and jumps with the clock of the small Redis, so times must be equal too.
 //
-// Another seed: COLOCK_SEED=4711. More commands: COLOCK_ROUNDS=10, for ten times as many.
+// COLOCK_SEED=4711 sets another seed. COLOCK_ROUNDS=10 runs ten times as many commands.
 
 #include "random_command.hpp"
 #include "twins.hpp"
@@ -45,7 +45,7 @@ std::size_t times(std::size_t count) {
     return count * number_in("COLOCK_ROUNDS", 1);
 }
 
-/// A real server and a small one, with one client.
+/// A real server and a small one, with one client or more.
 struct pair {
     explicit pair(std::size_t clients = 1) {
         for (std::size_t i = 0; i != clients; ++i) {
@@ -60,7 +60,7 @@ struct pair {
         }
     }
 
-    /// Time passes, or the clock jumps.
+    /// Advances the time, or lets the clock jump.
     void move_clock() {
         const auto up_to = [this](std::int64_t most) {
             return static_cast<std::int64_t>(random.below(static_cast<std::size_t>(most)));
@@ -76,7 +76,8 @@ struct pair {
                                                : -up_to(10 * second)));
     }
 
-    /// Plays so many commands in chunks. Each chunk has a moment of its own. On a busy machine each costs some milliseconds.
+    /// Runs `count` random commands in chunks. Each chunk has a fixed time, because moving the clock can take
+    /// some milliseconds on a busy machine.
     void play(std::size_t count) {
         while (count != 0) {
             const std::size_t size = std::min(count, 1 + random.below(200));
@@ -91,7 +92,8 @@ struct pair {
     }
 
     stopped_clock clock{path_of_stopped_clock_preload};
-    /// The server removes expired keys only when it comes across them, as the small Redis does here. Hashes keep their order.
+    /// The server removes an expired key only when a command accesses it, as the small Redis does here.
+    /// Hashes keep their order.
     redis_server real{{"--enable-debug-command", "yes", "--maxmemory-policy", "noeviction",
                        "--hash-max-listpack-value", "1024"},
                       clock.launcher()};
@@ -214,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_same_changes_are_told_to_clients_that_track_keys) {
     });
 }
 
-/// It stays the replica of a master that does not exist.
+/// The server stays a replica of a master that does not exist.
 BOOST_AUTO_TEST_CASE(a_replica_refuses_the_same) {
     compare([] {
         pair all;
@@ -230,7 +232,8 @@ BOOST_AUTO_TEST_CASE(a_replica_refuses_the_same) {
     });
 }
 
-/// Two nodes of a cluster. The slot of `k` moves from the first to the second, and back to rest. Each node has a small twin.
+/// Two nodes of a cluster, each with a small twin. The slot of `k` moves from the first to the second and
+/// back.
 BOOST_AUTO_TEST_CASE(nodes_of_a_cluster_redirect_the_same) {
     compare([] {
         stopped_clock clock(path_of_stopped_clock_preload);
@@ -257,7 +260,7 @@ BOOST_AUTO_TEST_CASE(nodes_of_a_cluster_redirect_the_same) {
             node.connect();
             cluster[which].command({"DEBUG", "SET-ACTIVE-EXPIRE", "0"});
         }
-        // The first node does not know who serves this slot.
+        // The first node has no owner for this slot.
         const std::string unserved = "b";
         BOOST_TEST_REQUIRE((cluster.first_owner_of(unserved) == from));
         const std::size_t hole = redis_cluster::slot_of(cluster[0], unserved);
@@ -289,7 +292,7 @@ BOOST_AUTO_TEST_CASE(nodes_of_a_cluster_redirect_the_same) {
         };
         constexpr std::size_t phases = 10;
         for (std::size_t i = 0; i != times(phases); ++i) {
-            // Some servers run no script any more after one with keys in different slots.
+            // After a script with keys in different slots, some servers run no further script.
             const bool is_last = i + 1 == times(phases);
             const bool is_safe = !nodes[0].small().dialect().cross_slot_ends_scripts || is_last;
             random.any_slot = is_safe ? 0.01 : 0;

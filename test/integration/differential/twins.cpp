@@ -41,7 +41,7 @@ std::string shown(const std::vector<std::string>& words) {
     return result;
 }
 
-/// Appends the replies and pushes at the beginning of the bytes, and removes them there.
+/// Moves up to `most` replies, and the pushes between them, from the front of the bytes to `to`.
 void take_replies(std::string& bytes, resp::reader& reader, std::size_t most, received& to) {
     std::string_view rest = bytes;
     while (to.replies.size() < most && !rest.empty()) {
@@ -198,7 +198,7 @@ void twins::play(std::size_t client_index, const std::vector<command>& commands)
 void twins::compare_pushes() {
     for (std::size_t i = 0; i != clients_.size(); ++i) {
         client& one = *clients_[i];
-        play(i, {{"PING"}});  // what the server has sent before comes before the reply
+        play(i, {{"PING"}});  // Pushes that the server sent earlier arrive before this reply.
         std::ranges::sort(one.real_pushes);
         std::ranges::sort(one.small_pushes);
         if (one.real_pushes != one.small_pushes) {
@@ -218,7 +218,7 @@ void twins::compare_pushes() {
     }
 }
 
-/// What was done to the keys of the last command, or everything if it has none.
+/// Returns the commands on the keys of the last command. If it has no keys, returns all commands.
 std::string twins::history(const command& last) const {
     constexpr std::size_t most = 30;
     std::vector<std::string> keys;

@@ -21,13 +21,13 @@
 
 namespace colock::test {
 
-/// The real server and the small one have answered differently. The text tells how they came there.
+/// Thrown if the real server and the small one reply differently. The text lists the commands that led to it.
 class difference : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Replies, and pushes apart from them, each as bytes.
+/// Replies and pushes, separately, as bytes.
 struct received {
     std::vector<std::string> replies{};
     std::vector<std::string> pushes{};
@@ -42,7 +42,8 @@ public:
     raw_connection& operator=(const raw_connection&) = delete;
 
     void send(std::string_view bytes) const;
-    /// Waits for so many replies, for ten seconds at most. Appends them, and the pushes between them.
+    /// Waits for `replies` replies, for ten seconds at most. Appends them, and the pushes between them, to
+    /// `to`.
     void receive(std::size_t replies, received& to);
 
 private:
@@ -51,13 +52,13 @@ private:
     resp::reader reader_;
 };
 
-/// A command as it is sent.
+/// Returns the command in RESP.
 std::string encoded(const std::vector<std::string>& command);
 
-/// The replies and pushes in some bytes.
+/// Returns the replies and pushes in the bytes.
 received split_replies(std::string_view bytes);
 
-/// The dialect of a real server. Throws `std::runtime_error` if no dialect is like it.
+/// Returns the dialect that matches a real server. Throws `std::runtime_error` if none does.
 const small_redis::dialect& dialect_of(const redis_server& server);
 
 /// A real server and a small one. Both get the same commands while their clocks show the same time.
@@ -65,19 +66,20 @@ class twins {
 public:
     using command = std::vector<std::string>;
 
-    /// The real server must have been started with the launcher of the clock. `seed` is for the texts of differences.
+    /// The real server must have been started with the launcher of the clock. `seed` appears in the texts of
+    /// differences.
     twins(const redis_server& real, stopped_clock& clock, std::uint64_t seed,
           std::int64_t now = 1'800'000'000'000'000);
 
     /// Adds a client.
     void connect();
 
-    /// Sends commands by that client, and compares the replies. Throws `difference`.
+    /// Sends commands from this client and compares the replies. Throws `difference`.
     void play(std::size_t client, const std::vector<command>& commands);
-    /// Compares which pushes all clients have got since, in any order. Throws `difference`.
+    /// Compares the pushes that the clients have received since, in any order. Throws `difference`.
     void compare_pushes();
 
-    /// The wall clock of both, in microseconds.
+    /// Returns the wall clock of both servers, in microseconds.
     [[nodiscard]] std::int64_t now() const noexcept { return now_; }
     void set_now(std::int64_t now);
 

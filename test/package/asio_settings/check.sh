@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# check.sh COMPILER LIBRARY SOURCE FLAG...: a program that is compiled with other settings of Asio than the library does not
-# link, and the linker tells what to do. With the same settings (SOURCE is the file of the library that has them), and with
-# settings that do no harm, it links. A ctest test. It is not meant to be run by hand.
+# check.sh COMPILER LIBRARY SOURCE FLAG...: checks a program that is compiled with other Asio settings than
+# the library. It must not link, and the linker must report what to do. With the same settings, and with
+# harmless settings, it must link. SOURCE is the file of the library that has the settings. This is a ctest
+# test, and not meant to be run by hand.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -43,7 +44,7 @@ compile() {   # DEFINITION FILE OUTPUT
     "$compiler" -std=c++20 "${flags[@]}" -ffunction-sections -fdata-sections "-D$1" -c -o "$scratch/$3" "$2"
 }
 
-# What the linker says, if it fails.
+# Prints the linker's message if it fails.
 link() {
     "$compiler" "${flags[@]}" -Wl,--gc-sections -o "$scratch/program" "$@" 2>&1
 }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A program of a user, as far as check.sh needs it.
+// A user's program, reduced to what check.sh needs.
 
 #include <colock/detail/asio_settings.hpp>
 

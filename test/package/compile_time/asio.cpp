@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The yardstick: Asio, and a coroutine that is spawned.
+// The baseline: Asio, and a coroutine that is spawned.
 #include <boost/asio.hpp>
 
 namespace asio = boost::asio;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What is measured: colock, and a coroutine that takes a lock and is spawned.
+// The measured program: colock, and a coroutine that acquires a lock and is spawned.
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>

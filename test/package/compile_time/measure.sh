@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# measure.sh COMPILER FLAG...: compiles asio.cpp and colock.cpp three times each, in turns. It prints the median processor
-# times and their ratio, and fails if colock.cpp takes more than 1.5 times as long. Processor time depends little on what else
-# runs. A ctest test. It is not meant to be run by hand.
+# measure.sh COMPILER FLAG...: compiles asio.cpp and colock.cpp alternately, three times each. It prints the
+# median processor times and their ratio. It fails if colock.cpp takes more than 1.5 times as long. Processor
+# time depends little on other load. This is a ctest test, and not meant to be run by hand.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here repetitions=3 limit_percent=150
 
 export LC_ALL=C
-TIMEFORMAT=%3U   # seconds in user mode
+TIMEFORMAT=%3U   # Seconds in user mode.
 
 milliseconds_of() {
     local seconds

@@ -1,4 +1,5 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The consumer's own copy of the implementation of Boost.Redis: colock brings none that it could collide with.
+// The consumer's own copy of the implementation of Boost.Redis. colock exports none that could collide with
+// it.
 #include <boost/redis/src.hpp>

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Uses Boost.Redis directly beside colock: a connection that is cancelled, and a lock.
+// Uses Boost.Redis directly in addition to colock: a connection that is cancelled, and a lock.
 
 #include <colock/colock.hpp>
 

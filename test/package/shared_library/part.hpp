@@ -5,7 +5,7 @@
 
 #include <string>
 
-/// Takes a lock and releases it. Returns its resource.
+/// Acquires a lock and releases it. Returns its resource.
 std::string lock_once();
 
 #endif

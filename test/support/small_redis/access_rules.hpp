@@ -11,11 +11,12 @@
 
 namespace colock::small_redis {
 
-/// What the users of a server may not do. All users have the same rights.
+/// The rights that the users of a server lack. All users have the same rights.
 struct access_rules {
-    /// Commands, in lower case: "get", "script|load", or "script" with all of its subcommands.
+    /// Commands in lower case, such as "get" or "script|load". The name "script" includes all of its
+    /// subcommands.
     std::vector<std::string> denied_commands{};
-    /// Which keys they may use. If it is empty, all.
+    /// Returns true if the users may use this key. If empty, they may use all keys.
     std::function<bool(std::string_view key)> may_use{};
 
     [[nodiscard]] bool denies(std::string_view command) const {

@@ -11,42 +11,42 @@
 
 namespace colock::small_redis {
 
-/// What a node of a cluster knows about the slots. At first nobody serves any.
+/// The slot table of a cluster node. At first every slot is unserved.
 class cluster_slots {
 public:
     enum class movement : std::uint8_t {
         none,
-        migrating,  ///< we serve the slot, and its keys are being moved to the peer
-        importing,  ///< the peer serves the slot, and its keys are being moved to us
+        migrating,  ///< This node serves the slot, and its keys are moving to the peer.
+        importing,  ///< The peer serves the slot, and its keys are moving to this node.
     };
 
     cluster_slots();
 
-    /// We serve the slots from `first` to `last`.
+    /// Makes this node the owner of the slots from `first` to `last`.
     void serve(std::size_t first, std::size_t last);
-    /// The node at this address, `host:port`, serves the slots from `first` to `last`.
+    /// Makes the node at this address, `host:port`, the owner of the slots from `first` to `last`.
     void assign(std::size_t first, std::size_t last, std::string_view address);
-    /// Nobody serves the slots from `first` to `last`.
+    /// Removes the owner of the slots from `first` to `last`.
     void leave_unserved(std::size_t first, std::size_t last);
 
     void migrate(std::size_t slot, std::string_view to);
     void import(std::size_t slot, std::string_view from);
-    /// The movement of the slot ends. The owner remains.
+    /// Ends the movement of the slot. The owner remains.
     void settle(std::size_t slot);
 
     [[nodiscard]] bool is_served(std::size_t slot) const { return slots_[slot].owner != nobody; }
     [[nodiscard]] bool is_ours(std::size_t slot) const { return slots_[slot].owner == us; }
     [[nodiscard]] movement movement_of(std::size_t slot) const { return slots_[slot].moves; }
-    /// The address of the owner, which must be another node.
+    /// Returns the address of the owner, which must be another node.
     [[nodiscard]] const std::string& owner(std::size_t slot) const {
         return addresses_[slots_[slot].owner - first_address];
     }
-    /// The address of the node to or from which the slot moves.
+    /// Returns the address of the node to or from which the slot moves.
     [[nodiscard]] const std::string& peer(std::size_t slot) const {
         return addresses_[slots_[slot].peer - first_address];
     }
 
-    /// The node believes that the cluster cannot serve. It then refuses every key.
+    /// If true, the node believes that the cluster is down, and refuses every key.
     bool is_down = false;
 
 private:

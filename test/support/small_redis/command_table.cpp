@@ -18,7 +18,7 @@ constexpr char to_lower(char c) noexcept {
     return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// A name in lower case, without memory of its own.
+/// A name in lower case, without heap memory.
 class lower_case {
 public:
     explicit lower_case(std::string_view name) { append(name); }
@@ -45,7 +45,8 @@ void for_each_entry(Function function) {
     }
 }
 
-/// All commands by their names: open addressing. Of entries with the same name, the first one that a server knows counts.
+/// A hash table of all commands by name, with open addressing. If several entries have the same name, the
+/// server uses the first that it supports.
 class table {
 public:
     table() {
@@ -70,7 +71,7 @@ public:
 
 private:
     static std::size_t hash(std::string_view name) {
-        std::size_t result = 14695981039346656037U;  // FNV-1a
+        std::size_t result = 14695981039346656037U;  // FNV-1a.
         for (const char c : name) {
             result = (result ^ static_cast<unsigned char>(c)) * 1099511628211U;
         }

@@ -15,34 +15,34 @@ namespace colock::small_redis {
 
 struct execution;
 
-/// The words of a command, its name first.
+/// The words of a command. The first word is its name.
 using words = std::span<const std::string_view>;
 
-/// Where the keys of a command are.
+/// The positions of the keys of a command.
 struct key_positions {
-    std::int8_t first = 0;  ///< 0: it has none
-    std::int8_t last = 0;   ///< -1: to the end
+    std::int8_t first = 0;  ///< 0 means that there are no keys.
+    std::int8_t last = 0;   ///< -1 means the last word.
     std::int8_t step = 1;
     std::int8_t count_at =
-        0;  ///< if not 0, this word is the number of keys, and they begin at `first`
+        0;  ///< If not 0, this word is the number of keys, and they begin at `first`.
 };
 
 struct command {
     enum flag : std::uint8_t {
-        reads = 1,         ///< client tracking remembers its keys
-        writes = 2,        ///< a replica refuses it
-        needs_memory = 4,  ///< refused without memory
+        reads = 1,         ///< Client tracking remembers its keys.
+        writes = 2,        ///< A replica refuses it.
+        needs_memory = 4,  ///< Refused if the server is out of memory.
         not_in_scripts = 8,
-        while_loading = 16,  ///< possible while the server loads its data
+        while_loading = 16,  ///< Allowed while the server loads its data.
         has_subcommands = 32,
     };
 
-    std::string_view name;  ///< in lower case. Of a subcommand: "client|id"
-    int arity;              ///< how many words it has, or if negative, at least has
+    std::string_view name;  ///< In lower case. A subcommand has the form "client|id".
+    int arity;              ///< The number of words. If negative, the minimum.
     unsigned flags;
     key_positions keys{};
     void (*run)(execution& e) = nullptr;
-    bool dialect::*needs = nullptr;  ///< only servers that have this know it
+    bool dialect::*needs = nullptr;  ///< Only dialects with this feature have the command.
 
     [[nodiscard]] bool has(flag f) const noexcept { return (flags & f) != 0; }
     [[nodiscard]] bool accepts(std::size_t word_count) const noexcept {
@@ -51,19 +51,19 @@ struct command {
     }
 };
 
-/// What the first words of a command mean.
+/// The meaning of the first words of a command.
 struct command_lookup {
     const command* found = nullptr;
-    const command* container = nullptr;  ///< of an unknown subcommand
+    const command* container = nullptr;  ///< The container of an unknown subcommand.
 };
 
-/// `command` must not be empty.
+/// Looks up a command, which must not be empty.
 command_lookup find_command(words command, const dialect& speaks);
 
-/// The names of all commands of all servers, some more than once.
+/// Returns the names of all commands of all servers. Some names are repeated.
 std::vector<std::string_view> command_names();
 
-/// The keys of a command, to be looped over. It has none if the number of keys is wrong.
+/// A range of the keys of a command. It is empty if the number of keys is wrong.
 class command_keys {
 public:
     command_keys(const command& c, words all);
@@ -80,7 +80,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// Whether a word is this one, in any case. `lower` is in lower case.
+/// Returns true if a word is this one, in any case. `lower` is in lower case.
 bool is_word(std::string_view text, std::string_view lower) noexcept;
 
 }  // namespace colock::small_redis

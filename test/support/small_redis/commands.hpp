@@ -7,7 +7,7 @@
 
 #include <span>
 
-// The commands, in families.
+// The commands, grouped into families.
 
 namespace colock::small_redis {
 

@@ -37,7 +37,7 @@ std::string_view role_name(const execution& e) {
     return e.host.state.is_replica ? "replica" : "master";
 }
 
-/// The options of HELLO. Everybody may log in.
+/// Reads the options of HELLO. Any login succeeds.
 bool read_hello(execution& e) {
     const auto version = e.integer(1, "ERR Protocol version is not an integer or out of range");
     if (!version) {
@@ -86,7 +86,7 @@ void hello(execution& e) {
     e.out.array(0);
 }
 
-/// The fields that clients look at.
+/// Reports the fields that clients read.
 void info(execution& e) {
     const identity& self = e.host.self;
     const bool is_valkey = e.host.dialect().server == "valkey";
@@ -200,7 +200,7 @@ void client_getname(execution& e) {
     has_name ? e.out.bulk(e.client->name) : e.out.null();
 }
 
-/// Without BCAST, OPTOUT, PREFIX and REDIRECT.
+/// Supports no BCAST, OPTOUT, PREFIX or REDIRECT.
 void client_tracking(execution& e) {
     constexpr std::size_t first_option = 3;
     session::flags wanted{.is_tracking = is_word(e.word(2), "on")};

@@ -21,7 +21,7 @@ const field* find(const hash* all, std::string_view name) {
     return at == all->end() ? nullptr : &*at;
 }
 
-/// Returns whether the field is new.
+/// Returns true if the field is new.
 bool put(hash& all, std::string_view name, std::string_view value) {
     const auto at = std::ranges::find(all, name, &field::first);
     if (at != all.end()) {
@@ -32,7 +32,7 @@ bool put(hash& all, std::string_view name, std::string_view value) {
     return true;
 }
 
-/// The hash, which is made if there is none. Null if the key has another type.
+/// Returns the hash, and creates it if the key is missing. Returns null if the key has another type.
 hash* find_or_make(execution& e) {
     const auto found = e.change_as<hash>(e.key());
     if (found.value == nullptr && !found.is_wrong) {

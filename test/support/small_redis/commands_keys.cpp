@@ -31,7 +31,7 @@ void type(execution& e) {
     e.out.status(found == nullptr ? "none" : type_name(found->content));
 }
 
-/// What is left of a ttl, in milliseconds; -1 without ttl, -2 without key.
+/// Returns the remaining ttl in milliseconds. Returns -1 if the key has no ttl, and -2 if there is no key.
 std::int64_t time_left(execution& e) {
     const record* const found = e.read(e.key());
     if (found == nullptr) {
@@ -61,14 +61,14 @@ void persist(execution& e) {
     e.out.integer(had_ttl ? 1 : 0);
 }
 
-/// When a new ttl counts.
+/// The condition under which a new ttl is set.
 struct expiry_condition {
     bool if_none = false;
     bool if_any = false;
     bool if_later = false;
     bool if_sooner = false;
 
-    /// Otherwise writes an error.
+    /// Reads the options. Returns false and writes an error if they are invalid.
     bool read(execution& e) {
         for (const std::string_view option : e.arguments.subspan(3)) {
             if (is_word(option, "nx")) {
@@ -95,7 +95,7 @@ struct expiry_condition {
         return true;
     }
 
-    /// A key without ttl lasts longer than any other.
+    /// Returns true if the condition holds. A key without ttl counts as later than any other.
     [[nodiscard]] bool allows(wall_milliseconds before, wall_milliseconds after) const {
         return !(if_none && before != no_expiry) && !(if_any && before == no_expiry) &&
                !(if_later && (before == no_expiry || after <= before)) &&
@@ -149,7 +149,7 @@ void rename(execution& e) {
         return;
     }
     if (e.word(2) != e.key()) {
-        static_cast<void>(e.read(e.word(2)));  // it may have expired
+        static_cast<void>(e.read(e.word(2)));  // The read removes it if it has expired.
         e.rename(e.key(), e.word(2));
     }
     e.out.ok();

@@ -39,7 +39,7 @@ void rpush(execution& e) {
     push(e, false);
 }
 
-/// Has to be called after elements were removed.
+/// Finishes a removal. Every command calls it after it has removed elements.
 void finish_removal(execution& e, const list& rest) {
     if (rest.empty()) {
         e.erase(e.key());
@@ -165,7 +165,7 @@ struct search {
     std::optional<std::int64_t> count{};
     std::int64_t most_compared = 0;
 
-    /// Otherwise writes an error.
+    /// Reads the options. Returns false and writes an error if they are invalid.
     bool read(execution& e) {
         for (std::size_t i = 3; i < e.arguments.size(); i += 2) {
             const std::string_view option = e.word(i);

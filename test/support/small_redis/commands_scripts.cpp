@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t first_key = 3;
 
-/// How many keys the call of a script declares. Otherwise writes an error.
+/// Returns the number of keys that the call of a script declares. Writes an error if it is invalid.
 std::optional<std::size_t> declared_keys(execution& e) {
     const auto count = e.integer(2);
     if (!count) {
@@ -84,7 +84,7 @@ void evalsha(execution& e) {
     lua_scripts& all = lua_scripts::of_this_thread();
     const auto* script = all.find(digest);
     std::string error;
-    if (script == nullptr) {  // another thread has compiled it, without an error
+    if (script == nullptr) {  // Another thread has compiled it without an error.
         script = all.compile(**text, error);
     }
     run(e, *script, *count);

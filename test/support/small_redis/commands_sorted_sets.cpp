@@ -26,7 +26,7 @@ struct add_options {
     bool increments = false;
     std::size_t first_pair = 2;
 
-    /// Otherwise writes an error.
+    /// Reads the options. Returns false and writes an error if they are invalid.
     bool read(execution& e) {
         const std::pair<std::string_view, bool*> names[] = {
             {"nx", &if_absent}, {"xx", &if_present},     {"gt", &if_greater},
@@ -55,7 +55,7 @@ struct add_options {
         return false;
     }
 
-    /// The score that a member gets. None if it stays as it is.
+    /// Returns the new score of a member, or nothing if the score does not change.
     [[nodiscard]] std::optional<double> new_score(std::optional<double> old, double given) const {
         if (!old) {
             return if_present ? std::nullopt : std::optional(given);
@@ -89,7 +89,7 @@ void zadd(execution& e) {
     sorted_set all = found.value == nullptr ? sorted_set() : *found.value;
     std::int64_t added = 0;
     std::int64_t updated = 0;
-    std::optional<double> last;  // the score that was set
+    std::optional<double> last;  // The score that was set last.
     for (std::size_t i = 0; i != scores.size(); ++i) {
         const std::string_view member = e.word(options.first_pair + 2 * i + 1);
         const auto old = all.score(member);
@@ -114,7 +114,7 @@ void zadd(execution& e) {
     }
 }
 
-/// Has to be called after members were removed.
+/// Finishes a removal. Every command calls it after it has removed members.
 void finish_removal(execution& e, const sorted_set& rest, std::size_t removed) {
     e.out.integer(static_cast<std::int64_t>(removed));
     if (removed == 0) {
@@ -142,7 +142,7 @@ void zrem(execution& e) {
     finish_removal(e, *found.value, removed);
 }
 
-/// An end of an interval: a score, and `(` in front if it is excluded.
+/// Reads an end of an interval: a score, with a leading `(` if the end is excluded.
 bool read_end(std::string_view text, double& score, bool& is_excluded) {
     is_excluded = text.starts_with('(');
     text.remove_prefix(is_excluded ? 1 : 0);
@@ -151,7 +151,7 @@ bool read_end(std::string_view text, double& score, bool& is_excluded) {
     return given.has_value();
 }
 
-/// Otherwise writes an error.
+/// Reads an interval. Writes an error if it is invalid.
 std::optional<score_range> read_range(execution& e, std::size_t first, std::size_t last) {
     score_range result;
     if (read_end(e.word(first), result.first, result.is_first_excluded) &&
@@ -248,7 +248,7 @@ struct range_options {
     std::int64_t offset = 0;
     std::int64_t limit = -1;
 
-    /// Otherwise writes an error.
+    /// Reads the options. Returns false and writes an error if they are invalid.
     bool read(execution& e) {
         constexpr std::size_t first_option = 4;
         const bool is_zrange = !by_score;

@@ -26,7 +26,7 @@ void get(execution& e) {
     }
 }
 
-/// Unlike LRANGE, it has an end before the text count as its first byte.
+/// Unlike LRANGE, GETRANGE treats an end before the text as the first byte.
 void getrange(execution& e) {
     const auto first = e.integer(2);
     const auto last = first ? e.integer(3) : std::nullopt;
@@ -65,14 +65,14 @@ struct set_options {
     std::optional<time_form> form{};
     std::size_t time_at = 0;
 
-    /// An option may be repeated, but it excludes others.
+    /// Options that exclude each other. A repeated option is valid.
     [[nodiscard]] bool has_comparison() const { return if_equal || if_different; }
     [[nodiscard]] bool allows(time_form other) const {
         return !keeps_ttl && (!form || (form->in_seconds == other.in_seconds &&
                                         form->is_absolute == other.is_absolute));
     }
 
-    /// Reads the words from `i` on. Otherwise writes an error.
+    /// Reads the words from `i` on. Returns false and writes an error if they are invalid.
     bool read(execution& e, std::size_t i, bool is_set) {
         const dialect& speaks = e.host.dialect();
         for (; i < e.arguments.size(); ++i) {
@@ -104,7 +104,7 @@ struct set_options {
         return true;
     }
 
-    /// When a key expires that is written. Otherwise writes an error.
+    /// Returns the expiry time of a written key. Writes an error if it is invalid.
     std::optional<wall_milliseconds> expiry(execution& e, std::string_view command) const {
         return form ? read_expiry(e, time_at, *form, command, true) : no_expiry;
     }
@@ -202,7 +202,7 @@ void delifeq(execution& e) {
     delete_if(e, e.word(2), true);
 }
 
-/// As its documentation has it. The conditions on digests are left out.
+/// Follows the documentation of Redis 8.4. Conditions on digests are not supported.
 void delex(execution& e) {
     constexpr std::size_t with_condition = 4;
     const std::size_t count = e.arguments.size();

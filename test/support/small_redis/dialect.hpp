@@ -7,38 +7,39 @@
 
 namespace colock::small_redis {
 
-/// In what servers differ. The texts are those that the servers were seen to send.
+/// The differences between servers. The texts were copied from the output of real servers.
 struct dialect {
-    std::string_view server;   ///< as HELLO reports it
-    std::string_view version;  ///< likewise
+    std::string_view server;   ///< As HELLO reports it.
+    std::string_view version;  ///< As HELLO reports it.
 
-    // Commands and options.
-    bool has_delifeq = false;         ///< DELIFEQ
-    bool has_delex = false;           ///< DELEX
-    bool has_msetex = false;          ///< MSETEX
-    bool has_set_ifeq = false;        ///< SET with IFEQ
-    bool has_set_ifne = false;        ///< SET with IFNE
-    bool has_rank_with_score = true;  ///< ZRANK with WITHSCORE
-    bool scripts_may_wait = true;     ///< WAIT, which does not wait there
+    // Supported commands and options.
+    bool has_delifeq = false;         ///< DELIFEQ.
+    bool has_delex = false;           ///< DELEX.
+    bool has_msetex = false;          ///< MSETEX.
+    bool has_set_ifeq = false;        ///< SET with IFEQ.
+    bool has_set_ifne = false;        ///< SET with IFNE.
+    bool has_rank_with_score = true;  ///< ZRANK with WITHSCORE.
+    bool scripts_may_wait = true;     ///< Scripts may call WAIT, which returns without waiting.
 
-    /// Replies and scripts have the shortest text of a floating-point number. Otherwise it has 17 digits.
+    /// Replies and scripts use the shortest text of a floating-point number. Otherwise they use 17 digits.
     bool has_shortest_numbers = true;
-    /// A script that reads anything makes the server track the keys that the script declares. Otherwise the server tracks each key
-    /// that the script reads.
+    /// When a script reads any key, the server tracks the keys that the script declares. Otherwise the server
+    /// tracks each key that the script reads.
     bool tracks_declared_keys = false;
-    /// A cluster finds keys in different slots before it looks who serves the first slot.
+    /// A cluster checks for keys in different slots before it checks the owner of the first slot.
     bool compares_slots_first = false;
-    /// In a cluster, a script's command with keys in different slots has every later command of every script refused, until the
-    /// server restarts. Valkey 9.1.2 does that.
+    /// In a cluster, a script may call a command with keys in different slots. The server then refuses all
+    /// later commands of all scripts until it restarts. Valkey 9.1.2 does that.
     bool cross_slot_ends_scripts = false;
-    /// A node of a cluster refuses MSETEX for keys that it does not serve. Valkey 9.1.2 does not, and writes them.
+    /// A node of a cluster refuses MSETEX for keys that it does not serve. Valkey 9.1.2 executes it.
     bool redirects_msetex = true;
-    /// SET with a time in the past deletes the key at once. Otherwise the key is there until somebody comes across it.
+    /// SET with a time in the past deletes the key immediately. Otherwise the key remains until a command
+    /// reads it.
     bool set_deletes_in_past = false;
-    /// The error of a script names the digest of the script.
+    /// The error of a script contains the digest of the script.
     bool names_failed_script = true;
 
-    // Texts of errors, without their code.
+    // Error texts, without their code.
     std::string_view no_script;
     std::string_view unknown_command_in_script;
     std::string_view wrong_arity_in_script;
@@ -48,21 +49,22 @@ struct dialect {
     std::string_view other_node_in_script;
     std::string_view no_slot_in_script;
     std::string_view loading;
-    /// Of a command and of a key that the user may not use. `%` stands for the name of the command.
+    /// Errors for a denied command and a denied key. `%` stands for the name of the command.
     std::string_view denied_command;
     std::string_view denied_key;
     std::string_view denied_command_in_script;
     std::string_view denied_key_in_script;
-    /// Of a script's command with keys in different slots, or of which some are missing while their slot moves. `%` as above.
+    /// Errors of a script command with keys in different slots, or with missing keys while their slot moves.
+    /// `%` is the name of the command.
     std::string_view cross_slot_in_script;
     std::string_view try_again_in_script;
 };
 
-extern const dialect redis_7;  ///< Redis 7.0
-extern const dialect redis_8;  ///< Redis 8.0
+extern const dialect redis_7;  ///< Redis 7.0.
+extern const dialect redis_8;  ///< Redis 8.0.
 extern const dialect
-    redis_8_4;  ///< Redis 8.4, by its documentation: no test compares it with a server
-extern const dialect valkey_9;  ///< Valkey 9.1
+    redis_8_4;  ///< Redis 8.4, written from its documentation. No test compares it with a server.
+extern const dialect valkey_9;  ///< Valkey 9.1.
 
 }  // namespace colock::small_redis
 

@@ -18,43 +18,43 @@ namespace colock::small_redis {
 class server;
 class session;
 
-/// A script that runs.
+/// The state of a running script.
 struct script_run {
-    bool was_out_of_memory = false;  ///< when it began. What happens later does not count
-    bool has_written = false;        ///< it has called a command that writes, with success or not
+    bool was_out_of_memory = false;  ///< At the start of the script.
+    bool has_written = false;        ///< The script has called a write command, even if it failed.
 };
 
-/// A command that a server executes.
+/// The execution of one command by a server.
 struct execution {
     server& host;
-    session* client;  ///< the sender. Null if nobody wants pushes
+    session* client;  ///< The sender, or null if there is none to get pushes.
     words arguments;
-    wall_microseconds now;  ///< it stands still until the command, or the script, has ended
+    wall_microseconds now;  ///< Constant until the command or the script has ended.
     reply& out;
-    script_run* script = nullptr;  ///< if a script calls the command
-    execution* caller = nullptr;   ///< the call of that script
+    script_run* script = nullptr;  ///< The script that calls the command, or null.
+    execution* caller = nullptr;   ///< The call of that script.
 
     [[nodiscard]] std::string_view word(std::size_t i) const { return arguments[i]; }
     [[nodiscard]] std::string_view key() const { return arguments[1]; }
     [[nodiscard]] wall_milliseconds now_in_milliseconds() const noexcept;
 
-    /// Whether the key is there and has not expired.
+    /// Returns true if the key exists and has not expired.
     [[nodiscard]] bool sees(std::string_view name) const noexcept;
-    /// The key, unless it has expired. An expired key is removed, except on a replica.
+    /// Returns the key, or null if it is missing or expired. Removes an expired key, except on a replica.
     [[nodiscard]] const record* read(std::string_view name);
-    /// The same, to be changed.
+    /// Returns the same key as `read`, for a change.
     [[nodiscard]] record* change(std::string_view name);
-    /// The key with no value yet and no ttl. It replaces what was there.
+    /// Replaces the key with an empty one without a ttl, and returns it.
     record& replace(std::string_view name);
-    /// Returns whether it was there.
+    /// Removes the key. Returns true if it existed.
     bool erase(std::string_view name);
-    /// Has the second name have what the first has.
+    /// Moves the content of the first name to the second name.
     void rename(std::string_view from, std::string_view to);
-    /// Has to be called for each key that was changed.
+    /// Reports a changed key. Commands call it for each key that they change.
     void has_changed(std::string_view name);
 
-    /// A value of one type, which `read` or `change` has found. Null if there is no key, or if it has another type. Then
-    /// `is_wrong`, and the error was written.
+    /// A value of one type, as found by `read` or `change`. It is null if the key is missing or has another
+    /// type. In the second case `is_wrong` is true, and the error has been written.
     template <typename Type>
     struct typed {
         Type* value = nullptr;
@@ -69,7 +69,7 @@ struct execution {
         return as<Type>(change(name));
     }
 
-    /// The number in a word. Otherwise writes an error.
+    /// Returns the integer in a word. Writes an error if it is invalid.
     std::optional<std::int64_t> integer(
         std::size_t i, std::string_view error = "ERR value is not an integer or out of range");
 

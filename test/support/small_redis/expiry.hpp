@@ -10,16 +10,17 @@
 
 namespace colock::small_redis {
 
-/// The unit and the origin of a time that a command gives.
+/// The unit and the origin of a time argument.
 struct time_form {
     bool in_seconds = false;
     bool is_absolute = false;
 };
 
-/// The form that an option as PX stands for.
+/// Returns the form that an option such as PX stands for.
 std::optional<time_form> time_form_of(std::string_view option) noexcept;
 
-/// When a key expires, of which the word at `i` tells. Otherwise writes an error. `must_be_positive`, as for SET.
+/// Returns the expiry time from the word at `i`, or writes an error. With `must_be_positive`, as for SET, the
+/// word must be positive.
 std::optional<wall_milliseconds> read_expiry(execution& e, std::size_t i, time_form form,
                                              std::string_view command, bool must_be_positive);
 

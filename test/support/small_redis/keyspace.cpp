@@ -22,7 +22,7 @@ const record* keyspace::find(std::string_view name) const noexcept {
     return at != records_.end() && (*at)->name == name ? at->get() : nullptr;
 }
 
-/// A key that no other keyspace shares.
+/// Returns a key that no other keyspace shares. Copies the key if necessary.
 record& keyspace::own(std::size_t at) {
     std::shared_ptr<record>& one = records_[at];
     if (one.use_count() != 1) {

@@ -62,7 +62,7 @@ void lua_reply::array(std::size_t size) {
     open_[depth_++] = {size, 0};
 }
 
-/// Puts the value on the top of the stack into the innermost array, if there is one.
+/// Stores the value on the top of the stack in the innermost open array, if there is one.
 void lua_reply::finish_value() {
     while (depth_ != 0) {
         open_array& inner = open_[depth_ - 1];
@@ -70,7 +70,7 @@ void lua_reply::finish_value() {
         if (static_cast<std::size_t>(inner.filled) != inner.size) {
             return;
         }
-        --depth_;  // the array itself is a finished value now
+        --depth_;  // The array itself is now a finished value.
     }
 }
 

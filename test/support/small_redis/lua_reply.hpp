@@ -14,7 +14,7 @@ struct lua_State;
 
 namespace colock::small_redis {
 
-/// Pushes a reply onto the stack of Lua, as scripts get it. They get replies as RESP2 has them.
+/// Pushes a reply onto the Lua stack in the form that scripts receive. Scripts receive RESP2 replies.
 class lua_reply final : public reply {
 public:
     lua_reply(lua_State* lua, const dialect& speaks) : lua_(lua), dialect_(speaks) {}

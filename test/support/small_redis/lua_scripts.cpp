@@ -23,8 +23,8 @@
 
 #include <lua.hpp>
 
-// Errors of Lua jump over the frames of C++ without destroying anything. So a function that may raise one has no object with a
-// destructor at that moment. Lack of memory is left out.
+// A Lua error jumps over C++ frames without running destructors. A function that may raise one therefore
+// holds no object with a destructor at that moment. Out-of-memory errors are not handled.
 
 namespace colock::small_redis {
 namespace {
@@ -41,14 +41,14 @@ void push(lua_State* lua, std::string_view text) {
     lua_pushlstring(lua, text.data(), text.size());
 }
 
-/// Pushes a table with one text.
+/// Pushes a table with one text field.
 void push_reply(lua_State* lua, const char* field, std::string_view text) {
     lua_createtable(lua, 0, 1);
     push(lua, text);
     lua_setfield(lua, -2, field);
 }
 
-/// Raises an error as a failed call does.
+/// Raises an error in the form of a failed call.
 int raise(lua_State* lua, std::string_view text) {
     push_reply(lua, "err", text);
     return lua_error(lua);
@@ -63,7 +63,7 @@ int refuse_unknown_global(lua_State* lua) {
                       lua_tostring(lua, 2));
 }
 
-/// RAWSET, which leaves protected tables alone.
+/// Implements rawset. It leaves protected tables unchanged.
 int raw_set(lua_State* lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     luaL_checkany(lua, 2);
@@ -76,7 +76,8 @@ int raw_set(lua_State* lua) {
     return 1;
 }
 
-/// As PCALL of Lua. But of an error of a command, the script gets the text instead of the table, as from Redis before 7.
+/// Implements pcall. For the error of a command, the script gets a text instead of a table, like in Redis
+/// before 7.
 int catch_errors(lua_State* lua) {
     luaL_checkany(lua, 1);
     const int failed = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
@@ -93,7 +94,7 @@ int catch_errors(lua_State* lua) {
     return lua_gettop(lua);
 }
 
-/// Has an error be a table, with the line where it happened.
+/// Converts an error to a table, and adds the line where it happened.
 int add_place(lua_State* lua) {
     lua_Debug where{};
     bool is_known = lua_getstack(lua, 1, &where) != 0 && lua_getinfo(lua, "nSl", &where) != 0;
@@ -170,7 +171,7 @@ int do_nothing(lua_State* /*lua*/) {
     return 0;
 }
 
-/// Replaces the table on the top of the stack by an empty one that shows it and refuses changes.
+/// Replaces the table on the top of the stack by a read-only view of it.
 void protect(lua_State* lua) {
     lua_newtable(lua);
     lua_createtable(lua, 0, 3);
@@ -184,7 +185,7 @@ void protect(lua_State* lua) {
     lua_remove(lua, -2);
 }
 
-/// The libraries that scripts may use.
+/// Opens the libraries that scripts may use.
 void open_libraries(lua_State* lua) {
     constexpr std::array<luaL_Reg, 4> libraries{{
         {"", luaopen_base},
@@ -211,7 +212,7 @@ void open_libraries(lua_State* lua) {
     }
 }
 
-/// What a result is converted to depends on the fields of a table.
+/// Converts the result of a script. The conversion of a table depends on its fields.
 struct result_writer {
     lua_State* lua;
     reply& out;
@@ -238,7 +239,7 @@ struct result_writer {
     }
 
 private:
-    /// As the processor converts it: what does not fit becomes the least integer.
+    /// Converts like the processor. A value that does not fit becomes the smallest integer.
     static std::int64_t to_integer(double value) {
         constexpr double limit = 9'223'372'036'854'775'808.0;
         return value >= -limit && value < limit ? static_cast<std::int64_t>(value)
@@ -308,11 +309,11 @@ private:
     }
 };
 
-/// The memory of an interpreter. Scripts make and drop many small objects, so these are kept by their sizes. Large ones are the
-/// system's.
+/// The allocator of an interpreter. Scripts create and drop many small objects, so it keeps free lists by
+/// size. Large objects come from the system allocator.
 class small_objects {
 public:
-    /// As `lua_Alloc`.
+    /// Has the signature of `lua_Alloc`.
     static void* change(void* self, void* old, std::size_t old_size, std::size_t size) {
         return static_cast<small_objects*>(self)->change(old, old_size, size);
     }
@@ -374,7 +375,7 @@ private:
         first = one;
     }
 
-    std::array<void*, largest / step> free_{};  // of each size: the first of a list
+    std::array<void*, largest / step> free_{};  // The first free object of each size.
     std::vector<std::unique_ptr<char[]>> blocks_;
 };
 
@@ -439,7 +440,7 @@ lua_scripts::lua_scripts()
     protect(lua_);
     lua_setglobal(lua_, "redis");
 
-    // The globals themselves, where a missing one is an error; and what scripts see of them.
+    // Access to a missing global is an error. Scripts see only a read-only view of the globals.
     lua_pushvalue(lua_, LUA_GLOBALSINDEX);
     lua_createtable(lua_, 0, 1);
     lua_pushcfunction(lua_, refuse_unknown_global);
@@ -512,7 +513,7 @@ void lua_scripts::run(const script& which, words keys, words arguments, executio
     lua_settop(lua_, 0);
 }
 
-/// The error is on the top of the stack: a table, but for an error of the handler itself.
+/// Writes the error on the top of the stack. It is a table, except after an error in the handler itself.
 void lua_scripts::write_failure(const script& which, execution& e) {
     const auto field = [this](const char* name) {
         if (!lua_istable(lua_, -1)) {
@@ -548,7 +549,8 @@ int lua_scripts::protected_call(lua_State* lua) {
     return 1;
 }
 
-/// Has the server execute the command on the stack, and pushes the reply. Returns false if it is an error that has to be raised.
+/// Executes the command on the stack and pushes the reply. Returns false if the reply is an error that must
+/// be raised.
 bool lua_scripts::call_server(lua_State* lua, bool raises_errors) {
     constexpr int most_without_memory = 16;
     std::array<std::string_view, most_without_memory> few;

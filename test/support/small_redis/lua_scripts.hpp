@@ -18,11 +18,11 @@ namespace colock::small_redis {
 
 struct execution;
 
-/// The SHA-1 of a text, in hexadecimal digits.
+/// Returns the SHA-1 of a text, in hexadecimal digits.
 std::string sha1_hex(std::string_view text);
 
-/// Compiles scripts, keeps them compiled, and runs them, with Lua 5.1 as servers do. All servers of a thread share one. Which server
-/// knows which script is not its business.
+/// Compiles, caches and runs scripts with Lua 5.1, like the real servers. All servers of a thread share one
+/// object. Each server itself records which scripts it has loaded.
 class lua_scripts {
 public:
     static lua_scripts& of_this_thread();
@@ -31,20 +31,20 @@ public:
     lua_scripts& operator=(const lua_scripts&) = delete;
     ~lua_scripts();
 
-    /// A script that can be run.
+    /// A compiled script.
     struct script {
-        int reference = 0;  ///< its function, in the registry of Lua
+        int reference = 0;  ///< The reference to its function in the Lua registry.
         std::string digest;
         std::shared_ptr<const std::string> text;
     };
 
-    /// A script that was compiled, or null.
+    /// Returns a compiled script, or null.
     [[nodiscard]] const script* find(std::string_view digest) const;
 
-    /// The script, compiled. Null if it is wrong, and then the error is in `error`.
+    /// Returns the compiled script. If it is invalid, returns null and sets `error`.
     const script* compile(std::string_view text, std::string& error);
 
-    /// Runs a script. `e` is the command that calls it. Its keys and its arguments are those.
+    /// Runs a script with these keys and arguments. `e` is the command that calls it.
     void run(const script& which, words keys, words arguments, execution& e);
 
 private:
@@ -60,13 +60,13 @@ private:
 
     std::unique_ptr<memory> memory_;
     lua_State* lua_;
-    int environment_ = 0;  // references
+    int environment_ = 0;  // References in the Lua registry.
     int globals_ = 0;
     int error_handler_ = 0;
     std::deque<script> scripts_;
     std::unordered_map<std::string_view, const script*> by_text_;
     std::unordered_map<std::string_view, const script*> by_digest_;
-    execution* current_ = nullptr;  // the call of the script that runs
+    execution* current_ = nullptr;  // The call of the running script.
 };
 
 }  // namespace colock::small_redis

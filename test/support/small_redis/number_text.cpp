@@ -13,7 +13,7 @@ namespace colock::small_redis {
 namespace {
 
 constexpr std::size_t longest_integer = 20;
-/// Redis converts a larger number to an integer nowhere.
+/// Redis never converts a larger number to an integer.
 constexpr double largest_exact = 4'611'686'018'427'387'904.0;
 constexpr double largest_of_17_digits = 99'999'999'999'999'984.0;
 
@@ -21,7 +21,7 @@ bool is_canonical(std::string_view digits) noexcept {
     return !digits.empty() && (digits.front() != '0' || digits.size() == 1);
 }
 
-/// Whether it is an integer of at most this size.
+/// Returns true if the value is an integer of at most this size.
 bool is_integer(double value, double limit) noexcept {
     return std::abs(value) <= limit && std::trunc(value) == value;
 }
@@ -73,7 +73,7 @@ number_text::number_text(double value, bool is_shortest) noexcept {
     }
 }
 
-/// As fpconv, which Redis uses: digits, and where the point is.
+/// Writes the digits and the point like fpconv, which Redis uses.
 void number_text::write_shortest(double value) noexcept {
     std::array<char, 40> scientific{};
     const char* const end = std::to_chars(scientific.data(), scientific.data() + scientific.size(),
@@ -85,10 +85,10 @@ void number_text::write_shortest(double value) noexcept {
     std::string digits;
     std::ranges::copy_if(all.substr(0, mark), std::back_inserter(digits),
                          [](char c) { return c != '.'; });
-    int exponent = 0;  // of the first digit
+    int exponent = 0;  // The exponent of the first digit.
     std::from_chars(all.data() + mark + (all[mark + 1] == '+' ? 2 : 1), end, exponent);
     const int count = static_cast<int>(digits.size());
-    const int last = exponent - count + 1;  // the exponent of the last digit
+    const int last = exponent - count + 1;  // The exponent of the last digit.
 
     std::string text = value < 0 ? "-" : "";
     if (last >= 0 && std::abs(exponent) < count + 7) {

@@ -9,21 +9,21 @@
 #include <optional>
 #include <string_view>
 
-// Numbers as text, as Redis reads and writes them.
+// Conversion between numbers and text, like in Redis.
 
 namespace colock::small_redis {
 
-/// An integer as Redis accepts it: without `+`, spaces and leading zeros.
+/// Parses an integer with the rules of Redis: no `+`, no spaces and no leading zeros.
 std::optional<std::int64_t> to_integer(std::string_view text) noexcept;
 
-/// A floating-point number, which may be infinite. There is none for "nan".
+/// Parses a floating-point number, which may be infinite. Rejects "nan".
 std::optional<double> to_double(std::string_view text) noexcept;
 
 /// The text of a number.
 class number_text {
 public:
     explicit number_text(std::int64_t value) noexcept;
-    /// If `is_shortest`, the shortest text that means this number, otherwise 17 digits.
+    /// If `is_shortest`, uses the shortest text of this number, otherwise 17 digits.
     number_text(double value, bool is_shortest) noexcept;
     [[nodiscard]] std::string_view text() const noexcept { return {buffer_.data(), size_}; }
 

@@ -15,15 +15,15 @@ class session;
 
 /// A command that a server has executed or refused.
 struct executed {
-    std::string_view name;  ///< as in the table, or empty if the server does not know it
+    std::string_view name;  ///< The name in the table, or empty for an unknown command.
     words arguments;
-    bool is_in_script;  ///< a script has called it. The command of the script follows
-    bool has_failed;    ///< its reply is an error
-    session* client;    ///< the sender, or null
-    std::span<const std::string> changed;  ///< the keys that it has changed, with repetitions
+    bool is_in_script;  ///< A script has called it. The command of the script follows.
+    bool has_failed;    ///< The reply is an error.
+    session* client;    ///< The sender, or null.
+    std::span<const std::string> changed;  ///< The changed keys, with repetitions.
 };
 
-/// Learns about each command. It must not call the server.
+/// Is notified of each command. It must not call the server.
 class observer {
 public:
     observer() = default;

@@ -17,10 +17,10 @@
 
 namespace colock::small_redis {
 
-/// Where the clock of the tests begins.
+/// The start time of the clock of the tests.
 inline constexpr wall_microseconds start_of_time = 1'800'000'000'000'000;
 
-/// All replies in these bytes as text, with `; ` between them: `+OK; *[:1 $a]`.
+/// Returns all replies in these bytes as text, separated by `; `: `+OK; *[:1 $a]`.
 inline std::string shown(std::string_view replies) {
     std::string result;
     resp::reader reader(std::size_t(1) << 30U);
@@ -36,7 +36,7 @@ inline std::string shown(std::string_view replies) {
     return result;
 }
 
-/// A command as bytes.
+/// Encodes a command.
 inline std::string encoded(words command) {
     std::string buffer;
     resp::command_writer writer(buffer);
@@ -44,15 +44,15 @@ inline std::string encoded(words command) {
     return std::string(writer.text());
 }
 
-/// A server whose clock the test sets, for tests.
+/// A server for tests. The test sets its clock.
 struct play {
     explicit play(const dialect& speaks = redis_8) : host(speaks) {}
 
-    /// The reply of the server, as text.
+    /// Returns the reply of the server, as text.
     std::string operator()(std::initializer_list<std::string_view> command) {
         return shown(host.execute(now, command));
     }
-    /// The reply to a script.
+    /// Returns the reply to a script.
     std::string eval(std::string_view script, std::initializer_list<std::string_view> keys = {},
                      std::initializer_list<std::string_view> arguments = {}) {
         const std::string count = std::to_string(keys.size());
@@ -67,16 +67,16 @@ struct play {
     wall_microseconds now = start_of_time;
 };
 
-/// A client of such a server.
+/// A client of a `play`.
 struct player {
     explicit player(play& of) : of_(of), connection(of.host) {}
 
-    /// What the server sends because of this command, as text.
+    /// Sends a command, and returns the output of the server as text.
     std::string operator()(std::initializer_list<std::string_view> command) {
         connection.receive(encoded(words(command.begin(), command.size())), of_.now);
         return received();
     }
-    /// What the server has sent since.
+    /// Returns the output of the server since the last call.
     std::string received() {
         const std::string bytes = std::exchange(connection.output(), {});
         return shown(bytes);

@@ -8,7 +8,7 @@
 
 namespace colock::small_redis {
 
-/// The elements from `first` to `last` among so many. Negative positions count from the end.
+/// The elements from `first` to `last` of a sequence. Negative positions count from the end.
 struct positions {
     positions(std::int64_t first, std::int64_t last, std::size_t count) {
         const auto size = static_cast<std::int64_t>(count);

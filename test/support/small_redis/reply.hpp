@@ -9,7 +9,7 @@
 
 namespace colock::small_redis {
 
-/// Where a command writes its reply: bytes for a client, or a Lua value for a script.
+/// The destination of a reply: bytes for a client, or a Lua value for a script.
 class reply {
 public:
     reply() = default;
@@ -18,7 +18,7 @@ public:
     virtual ~reply() = default;
 
     virtual void status(std::string_view text) = 0;
-    /// The code and the text.
+    /// Writes an error. `text` contains the code.
     void error(std::string_view text) {
         has_failed_ = true;
         write_error(text);
@@ -29,12 +29,12 @@ public:
     virtual void verbatim(std::string_view text) = 0;
     virtual void null() = 0;
     virtual void boolean(bool value) = 0;
-    /// So many values follow.
+    /// Begins an array of this size. Its values follow.
     virtual void array(std::size_t size) = 0;
-    /// So many pairs of values follow.
+    /// Begins a map of this size. Its pairs follow.
     virtual void map(std::size_t size) = 0;
     virtual void set(std::size_t size) = 0;
-    /// Whether members and scores come as pairs. Otherwise they come one after the other, as in RESP2.
+    /// Returns true if members and scores come as pairs. Otherwise they alternate, like in RESP2.
     [[nodiscard]] virtual bool has_pairs() const noexcept = 0;
 
     void ok() { status("OK"); }
@@ -44,7 +44,7 @@ public:
     void syntax_error() { error("ERR syntax error"); }
     void not_an_integer() { error("ERR value is not an integer or out of range"); }
 
-    /// Whether an error was written.
+    /// Returns true if an error was written.
     [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
 
 private:

@@ -8,7 +8,7 @@
 
 namespace colock::small_redis {
 
-/// A line's end inside becomes spaces.
+/// Replaces line breaks in the text by spaces.
 void resp_reply::line(char kind, std::string_view text) {
     to_ += kind;
     const std::size_t begin = to_.size();

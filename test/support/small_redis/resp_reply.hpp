@@ -11,10 +11,10 @@
 
 namespace colock::small_redis {
 
-/// Appends replies to a buffer, in RESP3.
+/// Appends replies to a buffer as RESP3.
 class resp_reply final : public reply {
 public:
-    /// Both must outlive it.
+    /// Both arguments must outlive the object.
     resp_reply(std::string& buffer, const dialect& speaks) : to_(buffer), dialect_(speaks) {}
 
     void status(std::string_view text) override { line('+', text); }
@@ -29,7 +29,7 @@ public:
     void set(std::size_t size) override { header('~', size); }
     [[nodiscard]] bool has_pairs() const noexcept override { return true; }
 
-    /// A push with so many values.
+    /// Begins a push of this size.
     void push(std::size_t size) { header('>', size); }
 
 private:

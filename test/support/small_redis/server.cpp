@@ -19,7 +19,7 @@ std::string with_code(std::string_view code, std::string_view text) {
     return std::string(code) + ' ' + std::string(text);
 }
 
-/// A text in which `%` stands for the name of the command.
+/// Returns the error text, with `%` replaced by the name of the command.
 std::string about(std::string_view code, std::string_view text, const command& c) {
     std::string result = with_code(code, text);
     const std::size_t at = result.find('%');
@@ -95,7 +95,7 @@ void server::run(execution& e, const command& c) {
     }
 }
 
-/// In the order of processCommand in server.c.
+/// Checks in the order of processCommand in server.c.
 bool server::refuses(execution& e, const command& c) {
     if (access.denies(c.name)) {
         e.out.error(about("NOPERM", dialect_.denied_command, c));
@@ -126,7 +126,7 @@ bool server::refuses(execution& e, const command& c) {
     return false;
 }
 
-/// As scriptCall in script.c.
+/// Follows scriptCall in script.c.
 void server::call_from_script(execution& e) {
     const std::size_t changes_before = changed_.size();
     const command* const found = find_command(e.arguments, dialect_).found;
@@ -158,7 +158,7 @@ bool server::refuses_in_script(execution& e, const command& c) {
     if (c.has(command::writes) && refuses_write(e)) {
         return true;
     }
-    // Nobody can stop a script that has already written.
+    // After its first write, a script can no longer be refused for lack of memory.
     if (e.script->was_out_of_memory && !e.script->has_written && c.has(command::needs_memory)) {
         e.out.error(no_memory);
         return true;
@@ -227,7 +227,7 @@ bool server::denies_keys(const command& c, words command) const {
     return false;
 }
 
-/// As getNodeByQuery in cluster.c.
+/// Follows getNodeByQuery in cluster.c.
 server::route server::find_route(execution& e, const command& c) {
     const command_keys keys(c, e.arguments);
     if (keys.empty() || (c.name == "msetex" && !dialect_.redirects_msetex)) {
@@ -293,7 +293,7 @@ void server::redirect(const route& to, reply& out) const {
     }
 }
 
-/// As trackingRememberKeys in tracking.c.
+/// Follows trackingRememberKeys in tracking.c.
 void server::track(execution& e, const command& c) {
     if (e.client == nullptr || !e.client->state.is_tracking ||
         (e.client->state.is_opt_in && !e.client->state.is_caching)) {
@@ -368,7 +368,7 @@ void server::remove_expired(std::string_view name) {
     signal(name);
 }
 
-/// As trackingInvalidateKey in tracking.c.
+/// Follows trackingInvalidateKey in tracking.c.
 void server::signal(std::string_view name) {
     changed_.emplace_back(name);
     ++version_;

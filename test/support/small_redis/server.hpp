@@ -25,27 +25,28 @@
 
 namespace colock::small_redis {
 
-/// What may be wrong with a server.
+/// The possible impairments of a server.
 struct conditions {
-    bool is_out_of_memory = false;  ///< it uses more than `maxmemory`
-    bool is_replica = false;        ///< it refuses writes, and removes no expired key
-    bool is_loading = false;        ///< its data
-    bool cannot_save = false;       ///< the last snapshot failed, so that it refuses writes
-    bool lacks_replicas = false;    ///< fewer than `min-replicas-to-write`
+    bool is_out_of_memory = false;  ///< It uses more than `maxmemory`.
+    bool is_replica = false;        ///< It refuses writes, and removes no expired key.
+    bool is_loading = false;        ///< It is loading its data.
+    bool cannot_save = false;       ///< The last snapshot failed, so it refuses writes.
+    bool lacks_replicas = false;    ///< It has fewer replicas than `min-replicas-to-write`.
 };
 
-/// What a server reports about itself.
+/// The identity that a server reports.
 struct identity {
     std::string run_id = std::string(40, '1');
     wall_microseconds started = 0;
     std::string replication_id = std::string(40, '2');
     std::string former_replication_id = std::string(40, '0');
-    std::int64_t acknowledging_replicas = 0;  ///< what WAIT answers
+    std::int64_t acknowledging_replicas = 0;  ///< The reply to WAIT.
 };
 
-/// A Redis server in this process: it has keys, executes commands and runs scripts. It has no clock and no sockets.
+/// A Redis server in this process. It has keys, executes commands and runs scripts. It has no clock and no
+/// sockets.
 ///
-/// Thread-safety: shared objects unsafe. Objects of different threads share nothing.
+/// Thread-safety: shared objects: unsafe. Objects of different threads share nothing.
 class server {
 public:
     explicit server(const dialect& speaks = redis_8) : dialect_(speaks) {}
@@ -53,50 +54,50 @@ public:
     server& operator=(const server&) = delete;
     ~server() = default;
 
-    // Commands. They come from a session, or from nobody.
+    // Commands. They may come from a session.
 
-    /// Executes a command, which must not be empty. The server's wall clock shows `now`.
+    /// Executes a command, which must not be empty. `now` is the wall clock of the server.
     void execute(words command, wall_microseconds now, reply& out, session* client = nullptr);
-    /// The same. Returns the reply as RESP3.
+    /// Executes a command, and returns the reply as RESP3.
     std::string execute(wall_microseconds now, std::initializer_list<std::string_view> command);
     std::string execute(wall_microseconds now, words command);
-    /// Removes all keys that have expired. Redis does that from time to time, unless it is a replica.
+    /// Removes all expired keys. Redis does this from time to time, unless it is a replica.
     void expire_due(wall_microseconds now);
 
-    // What it knows.
+    // The state of the server.
 
     [[nodiscard]] const keyspace& keys() const noexcept { return keys_; }
-    /// From now on it has these keys. Sessions that track a key that differs are told.
+    /// Replaces all keys. Sessions that track a changed key get an invalidation.
     void replace_keys(keyspace all);
-    /// The process ends, and another one begins with the same keys. The caller ends the sessions before.
+    /// Restarts the process with the same keys. The caller must end the sessions first.
     void restart();
-    /// It knows no scripts any more.
+    /// Removes all scripts.
     void forget_scripts() noexcept { scripts_.clear(); }
-    /// It knows all scripts that the other server knows, as well.
+    /// Adds all scripts of the other server.
     void add_scripts_of(const server& other);
-    /// The keys that the last command changed, or `expire_due`, with repetitions.
+    /// Returns the keys that the last command or `expire_due` changed, with repetitions.
     [[nodiscard]] std::span<const std::string> changed() const noexcept { return changed_; }
-    /// How many changes there were.
+    /// Returns the number of changes so far.
     [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
     [[nodiscard]] const small_redis::dialect& dialect() const noexcept { return dialect_; }
 
     conditions state;
     identity self;
     access_rules access;
-    std::optional<cluster_slots> cluster;  ///< if it is a node of a cluster
+    std::optional<cluster_slots> cluster;  ///< Set if the server is a node of a cluster.
 
-    /// Learns about each command, or null.
+    /// Is notified of each command. May be null.
     small_redis::observer* observer = nullptr;
-    /// Called when a session gets a push that does not follow a command of its own.
+    /// Called when a session gets a push that does not follow its own command.
     std::function<void(session& to)> on_push;
 
-    // For the commands.
+    // Members for the implementation of commands.
 
-    /// The text of a script that it knows, else null.
+    /// Returns the text of a loaded script, or null.
     [[nodiscard]] const std::shared_ptr<const std::string>* find_script(
         std::string_view digest) const;
     void add_script(std::string_view digest, std::shared_ptr<const std::string> text);
-    /// Executes a command of a script.
+    /// Executes a command that a script calls.
     void call_from_script(execution& e);
     /// Removes all keys.
     void flush();
@@ -105,7 +106,7 @@ private:
     friend struct execution;
     friend class session;
 
-    /// Where a command with these keys belongs.
+    /// The outcome of the routing of a command by its keys.
     enum class place : std::uint8_t { here, moved, ask, try_again, cross_slot, unserved, down };
     struct route {
         place where = place::here;
@@ -127,13 +128,13 @@ private:
     keyspace keys_;
     const small_redis::dialect& dialect_;
     std::map<std::string, std::shared_ptr<const std::string>, std::less<>>
-        scripts_;  // texts by their digests
+        scripts_;  // The texts by their digests.
     tracking tracking_;
     std::vector<session*> sessions_;
-    session* current_ = nullptr;  // whose command is being executed
+    session* current_ = nullptr;  // The session whose command is being executed.
     std::vector<std::string> changed_;
     std::uint64_t version_ = 0;
-    bool are_scripts_ended_ = false;  // see dialect
+    bool are_scripts_ended_ = false;  // See `dialect::cross_slot_ends_scripts`.
     std::int64_t last_session_ = 0;
 };
 

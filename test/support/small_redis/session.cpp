@@ -48,7 +48,7 @@ bool session::receive(std::string_view bytes, wall_microseconds now) {
     return true;
 }
 
-/// Returns false if it is no array of strings.
+/// Returns false if the command is not an array of strings.
 bool session::execute(std::string_view command, wall_microseconds now) {
     resp::cursor values(command);
     const resp::value root = values.next();

@@ -15,7 +15,8 @@
 
 namespace colock::small_redis {
 
-/// A connection of a client to a server. Bytes come in, and replies and pushes go out. It speaks RESP3 from the beginning.
+/// A connection of a client to a server. It receives bytes, and produces replies and pushes. It always uses
+/// RESP3.
 ///
 /// The server must outlive it.
 class session {
@@ -25,22 +26,23 @@ public:
     session& operator=(const session&) = delete;
     ~session();
 
-    /// Executes all commands that are complete, and keeps the rest until more comes. The server's wall clock shows `now`.
-    /// Returns false if the bytes are no commands. Then the server would close the connection.
+    /// Executes all complete commands, and keeps the rest until more bytes arrive. `now` is the wall clock of
+    /// the server. Returns false if the bytes are not commands. A real server would then close the
+    /// connection.
     bool receive(std::string_view bytes, wall_microseconds now);
 
-    /// What the server has sent. The caller takes it out.
+    /// Returns the bytes that the server has sent. The caller removes them.
     std::string& output() noexcept { return output_; }
 
     [[nodiscard]] std::int64_t id() const noexcept { return id_; }
 
-    /// What CLIENT TRACKING and its like have set.
+    /// Flags that CLIENT TRACKING, CLIENT CACHING and ASKING set.
     struct flags {
         bool is_tracking = false;
         bool is_opt_in = false;
         bool is_no_loop = false;
-        bool is_caching = false;  ///< until the next command
-        bool is_asking = false;   ///< likewise
+        bool is_caching = false;  ///< Applies until the next command.
+        bool is_asking = false;   ///< Applies until the next command.
     };
     flags state;
     std::string name;
@@ -49,10 +51,10 @@ private:
     friend class server;
 
     bool execute(std::string_view command, wall_microseconds now);
-    /// Forgets what counts for one command only. `c` is null if the server does not know the command.
+    /// Resets the flags that apply to one command only. `c` is null for an unknown command.
     void end_command(const command* c);
-    /// Appends a push about a key that has changed, or about all keys. If a command of this session is being executed, the push
-    /// follows its reply.
+    /// Appends a push about a changed key, or about all keys. While a command of this session is being
+    /// executed, the push follows the reply of that command.
     void tell_changed(std::string_view key);
     void tell_flushed();
     [[nodiscard]] std::string& place_for_push() noexcept;
@@ -64,7 +66,7 @@ private:
     resp::reader reader_;
     std::vector<std::string_view> words_;
     std::string output_;
-    std::string pending_;  // pushes
+    std::string pending_;  // Pushes that must follow the reply of the current command.
 };
 
 }  // namespace colock::small_redis

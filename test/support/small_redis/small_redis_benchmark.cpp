@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// How long the small Redis takes for commands and for the production scripts.
+// Measures the duration of commands and of the production scripts.
 
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The commands of the small Redis, each family by itself. That servers answer the same is what the differential test shows.
+// Tests each family of commands of the small Redis. The differential test shows that servers give the same
+// replies.
 
 #include "play.hpp"
 #include "support/small_redis/number_text.hpp"

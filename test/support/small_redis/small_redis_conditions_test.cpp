@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A small Redis that is short of memory, a replica, a node of a cluster, or that denies rights.
+// Tests a small Redis that is out of memory, is a replica, is a node of a cluster, or denies rights.
 
 #include "play.hpp"
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(rights_are_checked_before_and_inside_scripts) {
                "-ERR The user executing the script can't run this command or subcommand");
 }
 
-/// A node that serves the slot of `a`, and nothing else.
+/// A node that serves only the slot of `a`. The slot of `c` has no owner.
 struct node : play {
     explicit node(const dialect& speaks) : play(speaks) {
         host.cluster.emplace();
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_migrates_is_served_while_its_keys_are_there) {
     BOOST_TEST(redis({"GET", "{a}1"}) == "_");
 }
 
-/// As Valkey 9.1.2.
+/// Valkey 9.1.2 behaves in this way.
 BOOST_AUTO_TEST_CASE(a_cross_slot_command_of_a_script_ends_all_scripts_on_valkey) {
     node redis(valkey_9);
     const std::string refused = "-ERR Attempted to access a non local key in a cluster node";

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Scripts on the small Redis.
+// Tests scripts on the small Redis.
 
 #include "kinds/scripts.hpp"
 #include "play.hpp"
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_number_of_keys_has_to_fit) {
                "-ERR Number of keys can't be greater than number of args");
 }
 
-/// Readers, their marks and their clock, all by the scripts.
+/// Covers readers, writer marks and the clock of the set, all through the scripts.
 BOOST_AUTO_TEST_CASE(the_production_scripts_share_a_lock) {
     play redis(valkey_9);
     const std::string a = "reader:" + std::string(40, 'a');

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Connections of clients to a small Redis, and client tracking.
+// Tests client connections to a small Redis, and client tracking.
 
 #include "play.hpp"
 
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_greeting_tells_what_clients_look_at) {
     BOOST_TEST(client({"WAIT", "1", "100"}) == ":2");
 }
 
-/// Two clients, of which one wants to be told.
+/// Two clients, one of which tracks keys.
 struct trackers {
     explicit trackers(const dialect& speaks = redis_8)
         : redis(speaks), waiter(redis), other(redis) {

@@ -14,7 +14,7 @@ std::optional<double> sorted_set::score(std::string_view name) const noexcept {
 
 void sorted_set::put(std::string_view name, double score) {
     erase(name);
-    score += 0.0;  // servers store -0 as 0
+    score += 0.0;  // Servers store -0 as 0.
     const auto at = std::ranges::find_if(members_, [&](const member& one) {
         return std::tie(one.score, one.name) > std::tuple<double, std::string_view>(score, name);
     });

@@ -24,7 +24,7 @@ struct score_range {
     }
 };
 
-/// Members in the order of their scores, and by name where the scores are equal. It is meant for few members.
+/// Members sorted by score, and by name if the scores are equal. It is meant for few members.
 class sorted_set {
 public:
     struct member {
@@ -35,11 +35,11 @@ public:
 
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
     [[nodiscard]] std::optional<double> score(std::string_view name) const noexcept;
-    /// Adds a member, or moves it.
+    /// Adds a member, or changes its score.
     void put(std::string_view name, double score);
-    /// Returns whether it was there.
+    /// Removes a member. Returns true if it existed.
     bool erase(std::string_view name);
-    /// Returns how many there were.
+    /// Removes the members in the range. Returns their number.
     std::size_t erase(const score_range& range);
 
     friend bool operator==(const sorted_set& a, const sorted_set& b) = default;

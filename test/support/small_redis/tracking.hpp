@@ -13,15 +13,15 @@ namespace colock::small_redis {
 
 class session;
 
-/// Which sessions a server has to tell when a key changes. It tells each of them once.
+/// The sessions that a server must notify when a key changes. Each is notified once.
 class tracking {
 public:
     void remember(std::string_view key, session& who);
-    /// Removes the key. Returns those that have to be told.
+    /// Removes the key. Returns the sessions to notify.
     [[nodiscard]] std::vector<session*> take(std::string_view key);
-    /// Somebody flushed all keys.
+    /// Removes all keys after a flush.
     void clear() { by_key_.clear(); }
-    /// The session ends.
+    /// Removes a session that ends.
     void forget(const session& who);
 
     [[nodiscard]] bool empty() const noexcept { return by_key_.empty(); }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Configurations: what is accepted, and what is said about the others.
+// Configurations: which are accepted, and the errors for all others.
 
 #include "api/instance_uri.hpp"
 #include "api/label.hpp"
@@ -45,7 +45,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Runs what must throw a `config_error`, and gives it.
+/// Runs a function that must throw a `config_error`, and returns the error.
 config_error error_of(const std::function<void()>& function) {
     try {
         function();
@@ -59,7 +59,7 @@ address parse_server(const std::string& uri) {
     return std::get<address>(colock::parse_instance_uri("uri", uri));
 }
 
-/// A server's URI and what it means.
+/// The URI of a server and its meaning.
 struct good_uri {
     std::string uri;
     address expected;
@@ -144,7 +144,7 @@ const std::vector<good_uri> good_uris{
      with_password_in(unix_socket("/s", "", "", 0, "unix:///s"), "", "P")},
 };
 
-/// A URI that is refused, and a part of the reason.
+/// A rejected URI and a part of the error text.
 struct bad_uri {
     std::string uri;
     std::string reason;
@@ -241,7 +241,7 @@ const std::vector<bad_uri> bad_uris{
     {"memory://name:1", "user, port, path and query are not supported (expected memory://name)"},
     {"memory://u:hunter2@name",
      "user, port, path and query are not supported (expected memory://name)"},
-    // A password that should have been percent-encoded ends up in other parts of the URI.
+    // If a password is not percent-encoded, its characters end up in other parts of the URI.
     {"redis://u:1/hunter2@h", "the database (is there a password in it? Special characters"},
     {"redis://u:1?hunter2@h", "the parameter (is there a password in it?"},
     {"rediss://u:1?hunter2&x@h", "the parameter (is there a password in it?"},
@@ -308,7 +308,7 @@ BOOST_DATA_TEST_CASE(invalid_uris_are_rejected, data::make(bad_uris), sample) {
 
 namespace {
 
-/// Addresses without a scheme, and the URIs that are meant.
+/// Addresses without a scheme, and the URIs that the error suggests.
 const std::vector<std::pair<std::string, std::string>> addresses_without_a_scheme{
     {"localhost", "redis://localhost"},
     {"LOCALHOST", "redis://LOCALHOST"},
@@ -320,7 +320,7 @@ const std::vector<std::pair<std::string, std::string>> addresses_without_a_schem
     {"h/2", "redis://h/2"},
     {"db-1.example", "redis://db-1.example"},
     {"redis_1:6379", "redis://redis_1:6379"},
-    {"redis:6379", "redis://redis:6379"},  // as the host is often called
+    {"redis:6379", "redis://redis:6379"},  // A common host name.
     {"VALKEY:6379", "redis://VALKEY:6379"},
     {"//h:1", "redis://h:1"},
     {"1.2.3.4", "redis://1.2.3.4"},
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(a_missing_scheme_is_reported_with_the_correct_uri) {
         BOOST_TEST(without_a_scheme(text) == "instances[1]: '" + text +
                                                  "' is an address without a scheme: write " + uri +
                                                  ", or " + "rediss" + uri.substr(5) + " for TLS");
-        parse_server(uri);  // as the user will
+        parse_server(uri);  // The suggestion must be a valid URI.
     }
     for (const std::string path : {"/path/of/socket", "/run/redis-1_a.sock", "/s"}) {
         BOOST_TEST(without_a_scheme(path) ==
@@ -514,7 +514,7 @@ BOOST_AUTO_TEST_SUITE(fields)
 
 namespace {
 
-/// A duration's name, its member, and the least and most that are allowed.
+/// The name and the member of a duration, with its smallest and largest valid value.
 struct duration_field {
     std::string name;
     std::chrono::milliseconds config::*member;
@@ -551,7 +551,7 @@ BOOST_DATA_TEST_CASE(durations_are_bounded, data::xrange(duration_fields.size())
     for (const auto refused : beyond) {
         c.*field.member = refused;
         const config_error e = error_of([&] { c.validate(); });
-        // With two that contradict each other, the one that must not be above the other is named.
+        // If two fields contradict each other, the error names the field that must not exceed the other.
         const bool above = field.name == "reconnect_maximum" && refused >= 1ms && refused <= 1h;
         BOOST_TEST(e.field() == (above ? "reconnect_initial" : field.name));
         const bool below = field.name == "reconnect_initial" && refused == 501ms;
@@ -597,7 +597,7 @@ BOOST_AUTO_TEST_CASE(max_in_flight_is_bounded) {
     }
 }
 
-/// Attempts beyond the bound wait until the others are answered.
+/// Attempts beyond max_in_flight wait until earlier attempts have been answered.
 BOOST_AUTO_TEST_CASE(attempts_beyond_max_in_flight_wait, *label("fault-35")) {
     colock::test::run_test([]() -> boost::asio::awaitable<void> {
         config c = with_memory();
@@ -605,7 +605,7 @@ BOOST_AUTO_TEST_CASE(attempts_beyond_max_in_flight_wait, *label("fault-35")) {
         colock::client locks(co_await boost::asio::this_coro::executor, c);
         std::vector<std::optional<colock::lease>> granted;
         std::vector<colock::error> errors;
-        for (int i = 0; i != 30; ++i) {  // all in one turn
+        for (int i = 0; i != 30; ++i) {  // All in one turn.
             colock::mutex(locks, "x" + std::to_string(i))
                 .try_acquire([&](colock::error e, std::optional<colock::lease> got) {
                     errors.push_back(std::move(e));
@@ -680,7 +680,7 @@ BOOST_AUTO_TEST_CASE(a_label_is_expanded_with_host_and_process) {
     BOOST_TEST(expand_label("label", "%h:%p", "web-1", 4194304) == "web-1:4194304");
     BOOST_TEST(expand_label("label", "%h:%p", "web-1.eu.example.com", 4711) == "web-1:4711");
     BOOST_TEST(expand_label("label", "%h%h", "", 7).empty());
-    // Whatever the process id is.
+    // The limit does not depend on the process id.
     BOOST_TEST(expand_label("label", "%h:%p", std::string(56, 'h'), 1) ==
                std::string(56, 'h') + ":1");
     for (const long process : {1L, 4194304L}) {
@@ -721,9 +721,9 @@ BOOST_AUTO_TEST_CASE(a_client_rejects_an_invalid_configuration, *label("fault-35
         c.label += "%p";
     }
     BOOST_CHECK_NO_THROW(c.validate());
-    BOOST_TEST(field_of(c) == "label");  // with numbers in it, it is too long
+    BOOST_TEST(field_of(c) == "label");  // The expanded label is too long.
     c = with_memory();
-    c.instances = {"memory://a", "memory://b"};  // an even number is allowed
+    c.instances = {"memory://a", "memory://b"};  // An even number is valid.
     BOOST_CHECK_NO_THROW(colock::client(context, c));
 }
 
@@ -786,14 +786,14 @@ namespace {
 struct bad_json {
     std::string text;
     std::string pointer;
-    std::string reason;  // a part of the text
+    std::string reason;  // A part of the text.
 };
 
 std::ostream& operator<<(std::ostream& out, const bad_json& b) {
     return out << b.text;
 }
 
-/// `member` beside what is needed.
+/// Returns a configuration with `member` in addition to the required members.
 std::string with(const std::string& member) {
     return R"({"instances": ["memory://a"], )" + member + "}";
 }
@@ -854,14 +854,14 @@ const std::vector<bad_json> bad_texts{
     {with(R"("thread_safe": "true")"), "/thread_safe", "\"true\" is not true or false"},
     {with(R"("reconnect_initial_ms": 501)"), "/reconnect_initial_ms",
      "501 ms exceeds /reconnect_maximum_ms (500 ms)"},
-    // Members that are none.
+    // Unknown members.
     {with(R"("instance_timeout": 5)"), "/instance_timeout",
      "there is no such member. The members are: instances, key_prefix"},
     {with(R"("Instances": [])"), "/Instances", "there is no such member"},
     {with(R"("a/b~c": 1)"), "/a~1b~0c", "there is no such member"},
     {with(R"("": 1)"), "/", "there is no such member"},
     {with(R"("password": "hunter2")"), "/password", "there is no such member"},
-    // Members that are there more than once. The last one would win.
+    // Repeated members. The JSON parser would silently use the last one.
     {with(R"("instances": ["memory://b"])"), "/instances",
      "this member is given twice: remove one of the two"},
     {with(R"("max_in_flight": 1, "key_prefix": "a", "max_in_flight": 1)"), "/max_in_flight",

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Errors: codes, conditions, texts, and what Asio makes of them.
+// Errors: codes, conditions, texts, and their use with Asio.
 
 #include <colock/error.hpp>
 
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(codes_of_other_categories_match_no_condition) {
     for (const condition c : all_conditions) {
         BOOST_TEST((error(aborted) != c));
     }
-    // The same number in another category is another error.
+    // The same number in another category is a different error.
     const error_code generic(1, boost::system::generic_category());
     BOOST_TEST((error(generic) != errc::contended));
     BOOST_TEST((error(generic) != condition::contended));

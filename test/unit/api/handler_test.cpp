@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A handler on its way into the library: in memory of its own allocator, called at most once.
+// A handler in the library: it is stored in memory of its own allocator, and called at most once.
 
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
@@ -24,7 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// What an allocator has given and got back.
+/// Counts the allocations and deallocations of an allocator.
 struct account {
     std::size_t allocated = 0;
     std::size_t freed = 0;
@@ -71,7 +71,7 @@ struct allocating {
 template <typename Function>
 allocating(account&, Function) -> allocating<Function>;
 
-/// Owns what its allocator uses, as a coroutine does that waits for the call.
+/// Owns the state of its allocator. A coroutine that waits for the call does the same.
 struct owning {
     using allocator_type = counting_allocator<int>;
     [[nodiscard]] allocator_type get_allocator() const noexcept { return allocator_type(*memory); }
@@ -81,7 +81,7 @@ struct owning {
     int* got;
 };
 
-/// Throws when it is moved for the last time that is allowed.
+/// Throws during the last of the allowed moves.
 class fragile {
 public:
     using allocator_type = counting_allocator<int>;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_resource_of_its_allocator_can_be_ca
     BOOST_TEST(got == 7);
 }
 
-/// The allocator of an `any_completion_handler` refers to the handler in it.
+/// The allocator of an `any_completion_handler` refers to the handler inside it.
 BOOST_AUTO_TEST_CASE(a_type_erased_handler_can_be_called_or_dropped) {
     context at;
     account memory;
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_handler_whose_move_throws_is_destroyed_and_its_memory_fre
         BOOST_TEST(memory.allocated == memory.freed);
         BOOST_TEST(owned.use_count() == 1);
     }
-    BOOST_TEST(failures > 2);  // on the way in, into the memory, and out of it
+    BOOST_TEST(failures > 2);  // On the way in, into the memory, and out of the memory.
     BOOST_TEST(memory.allocated > 1U);
     BOOST_TEST(*owned == 7);
 }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Options of a lock, at their bounds.
+// Lock options at their limits.
 
 #include "support/field_refused.hpp"
 
@@ -36,7 +36,7 @@ void check_allowed(const change& set) {
     BOOST_CHECK_NO_THROW(options.validate());
 }
 
-/// The whole text: field, value, and what is allowed.
+/// Compares the whole text: the field, the value, and the valid range.
 void check_refused(const change& set, const std::string& field, const std::string& text) {
     lock_options options;
     set(options);
@@ -188,7 +188,8 @@ BOOST_AUTO_TEST_CASE(a_mutex_validates_its_resource_and_options, *label("fault-3
     BOOST_CHECK((longest.options().ttl == 10s));
 }
 
-/// The error names each setting that is too short. Whoever mends one alone would meet the next.
+/// The error names each quarantine that is too short. If it named only one, its correction would lead to the
+/// next error.
 BOOST_AUTO_TEST_CASE(a_ttl_longer_than_a_quarantine_is_rejected, *label("fault-35")) {
     boost::asio::io_context context;
     const std::string exceeds = "ttl: 20000 ms exceeds the client's ";
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_longer_than_a_quarantine_is_rejected, *label("fault-3
         std::vector<std::string> instances;
         std::optional<milliseconds> restart_quarantine;
         std::optional<milliseconds> failover_quarantine;
-        std::string text;  // empty: a ttl of 20 s is allowed
+        std::string text;  // If empty, a ttl of 20 s is valid.
     };
     const std::vector<sample> samples{
         {{one}, {}, {}, ""},
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_longer_than_a_quarantine_is_rejected, *label("fault-3
     }
 }
 
-/// What the client takes off for drift must leave something of it.
+/// A part of the ttl must remain after the subtraction of the clock drift.
 BOOST_AUTO_TEST_CASE(a_ttl_not_longer_than_the_drift_is_rejected) {
     boost::asio::io_context context;
     colock::config configuration;

@@ -34,7 +34,7 @@ struct fixture {
 
 BOOST_FIXTURE_TEST_SUITE(stripes, fixture)
 
-/// Programs of all versions agree. These numbers must never change.
+/// The programs of all versions must agree, so these numbers must never change.
 BOOST_AUTO_TEST_CASE(the_stripe_of_a_key_is_frozen) {
     const striped<mutex> of_64(locks, "x", 64);
     BOOST_TEST(of_64.index_of("") == 37U);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(keys_are_spread_evenly) {
             ++counts[all.index_of("user:" + std::to_string(i))];
         }
         const double mean = static_cast<double>(keys) / stripes;
-        // Six standard deviations of a random spread.
+        // Six standard deviations of a random distribution.
         BOOST_TEST(std::abs(*std::ranges::max_element(counts) - mean) < 6 * std::sqrt(mean));
         BOOST_TEST(std::abs(*std::ranges::min_element(counts) - mean) < 6 * std::sqrt(mean));
     }
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(several_keys_are_one_lock_on_their_stripes) {
     std::ranges::sort(expected);
     expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
     BOOST_TEST(ab.resources() == expected);
-    // Of a hundred keys there are four stripes.
+    // A hundred keys map to four stripes.
     strings keys;
     for (int i = 0; i != 100; ++i) {
         keys.push_back("key " + std::to_string(i));

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// One server has one vote. One table of pairs is tested against the configuration and against connected instances.
+// Each server has one vote. One table of pairs is checked against the configuration and against connected
+// instances.
 
 #include "instance/redis/voters.hpp"
 #include "api/instance_uri.hpp"
@@ -27,7 +28,8 @@ using colock::instance::redis::voters;
 
 namespace {
 
-/// What two URIs tell without I/O: they mean one server, or nobody knows before both are connected.
+/// The relation of two URIs without I/O. They name one server, or the answer is unknown before both are
+/// connected.
 enum class by_uri { same, unknown };
 
 struct pair {
@@ -45,7 +47,7 @@ const std::vector<pair> pairs{
     {"redis://h", "redis://h:6379", by_uri::same},
     {"redis://h", "redis://h:6380", by_uri::unknown},
     {"redis://h", "redis://i", by_uri::unknown},
-    // None of these makes another server.
+    // None of these differences names another server.
     {"redis://h/0", "redis://h/1", by_uri::same},
     {"redis://h", "redis://h/15", by_uri::same},
     {"redis://h", "redis://u:hunter2@h", by_uri::same},
@@ -65,26 +67,26 @@ const std::vector<pair> pairs{
     {"redis://[::1]", "redis://[0:0:0:0:0:0:0:1]", by_uri::same},
     {"redis://[fe80::A]", "redis://[fe80::a]", by_uri::same},
     {"redis://[::1]", "redis://[::2]", by_uri::unknown},
-    // To know these, one would have to look the names up, or to ask the servers.
+    // A comparison of these would need a name lookup or a query to the servers.
     {"redis://127.0.0.1/0", "redis://localhost/1", by_uri::unknown},
     {"redis://127.0.0.1", "redis://127.0.0.2", by_uri::unknown},
     {"redis://127.0.0.1", "redis://[::1]", by_uri::unknown},
     {"redis://127.0.0.1", "unix:///s?db=2", by_uri::unknown},
     {"redis://h:1", "rediss://h:2", by_uri::unknown},
-    // Sockets.
+    // UNIX sockets.
     {"unix:///s", "unix:///s?db=1", by_uri::same},
     {"unix:///s?user=u&password=hunter2", "unix:///s", by_uri::same},
     {"unix:///run/./s", "unix:///run//s", by_uri::same},
     {"unix:///s", "unix:///S", by_uri::unknown},
-    {"unix:///a/../s", "unix:///s", by_uri::unknown},  // `a` may be a link
+    {"unix:///a/../s", "unix:///s", by_uri::unknown},  // The folder `a` may be a symbolic link.
     {"memory://a", "memory://a", by_uri::same},
     {"memory://a", "memory://A", by_uri::unknown},
-    // Several servers that count as one.
+    // Several servers that count as one instance.
     {"redis+sentinel://a,b/m", "redis+sentinel://B,a:26379/m", by_uri::same},
     {"redis+sentinel://a,b/m", "redis+sentinel://b,c/m/1", by_uri::same},
     {"redis+sentinel://a,b/m", "redis+sentinel://a,b/n", by_uri::unknown},
     {"redis+sentinel://a,b/m", "redis+sentinel://c,d/m", by_uri::unknown},
-    {"redis+sentinel://a/m", "redis://a:26379", by_uri::unknown},  // a Sentinel does not vote
+    {"redis+sentinel://a/m", "redis://a:26379", by_uri::unknown},  // A Sentinel does not vote.
     {"redis+cluster://a,b", "rediss+cluster://:hunter2@b,a", by_uri::same},
     {"redis+cluster://a,b", "redis+cluster://c,B.", by_uri::same},
     {"redis+cluster://a,b", "redis+cluster://c,d", by_uri::unknown},
@@ -92,7 +94,8 @@ const std::vector<pair> pairs{
     {"redis+cluster://a,b", "redis+sentinel://a,b/m", by_uri::unknown},
 };
 
-/// The server to which an instance of that URI may be connected: the one that it names, or any.
+/// Returns the server to which an instance with that URI may connect. This is the named server, or else any
+/// server.
 address server_of(const std::string& uri) {
     const any_address parsed = colock::parse_instance_uri("uri", uri);
     if (const auto* const server = std::get_if<address>(&parsed)) {
@@ -149,13 +152,13 @@ BOOST_DATA_TEST_CASE(connected_instances_are_identified_by_run_id, data::make(pa
     BOOST_TEST(of_two.join(1, other_run_id, second) == "");
 }
 
-/// Of a user who may not use INFO, only the address is left.
+/// If the user may not use INFO, only the address can identify the server.
 BOOST_TEST_DECORATOR(*label("fault-89"))
 BOOST_DATA_TEST_CASE(without_a_run_id_the_address_decides, data::make(pairs), sample) {
     const any_address a = colock::parse_instance_uri("uri", sample.first);
     const any_address b = colock::parse_instance_uri("uri", sample.second);
     if (!std::holds_alternative<address>(a) || !std::holds_alternative<address>(b)) {
-        return;  // the master or the node is connected, not what the URI names
+        return;  // The instance connects to a master or a node, not to the address in the URI.
     }
     for (const std::string& known : {std::string(), run_id}) {
         voters all;
@@ -171,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_server_may_vote_for_another_instance_once_the_first_has_l
     const address by_name = server_of("redis://localhost/3");
     voters all;
     BOOST_TEST(all.join(0, run_id, by_address) == "");
-    BOOST_TEST(all.join(0, run_id, by_address) == "");  // it has connected again
+    BOOST_TEST(all.join(0, run_id, by_address) == "");  // The instance has reconnected.
     BOOST_TEST(all.join(1, run_id, by_name) != "");
     all.leave(1, by_name);
     BOOST_TEST(all.join(1, run_id, by_name) != "");
@@ -180,12 +183,13 @@ BOOST_AUTO_TEST_CASE(a_server_may_vote_for_another_instance_once_the_first_has_l
     BOOST_TEST(all.join(0, run_id, by_address) != "");
 }
 
-/// The nodes of one cluster belong to one instance. A standalone URI or the master of Sentinels may be one of them.
+/// The nodes of one cluster belong to one instance. A standalone URI or a Sentinel master may name the same
+/// server as one of these nodes.
 BOOST_AUTO_TEST_CASE(every_node_of_an_instance_is_checked_for_duplicates, *label("fault-89")) {
     voters all;
     BOOST_TEST(all.join(0, run_id, server_of("redis://n1")) == "");
     BOOST_TEST(all.join(0, other_run_id, server_of("redis://n2")) == "");
-    BOOST_TEST(all.join(0, run_id, server_of("redis://n3")) == "");  // two names of one node
+    BOOST_TEST(all.join(0, run_id, server_of("redis://n3")) == "");  // Two names of one node.
     BOOST_TEST(all.join(1, other_run_id, server_of("redis://elsewhere")) != "");
     BOOST_TEST(all.join(2, std::string(40, 'c'), server_of("redis://master")) == "");
 }

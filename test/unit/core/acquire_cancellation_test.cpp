@@ -27,7 +27,7 @@ attempts_settings with_deadline(attempts_settings s, time_point deadline) {
     return s;
 }
 
-/// One for each way through the machine.
+/// Returns one script for each path through the machine.
 std::vector<named_script> scripts() {
     return {
         {"granted",
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(cancellation_takes_effect_at_every_step) {
                 attempts machine(s.settings, acquire_seed);
                 play_some(machine, s.steps, before);
 
-                // What was sent and not yet given back, and whether it is over, from the script.
+                // Computes from the script whether an attempt is open and whether the machine has ended.
                 bool out = false;
                 bool over = false;
                 duration now{};
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(cancellation_takes_effect_at_every_step) {
                                                    : "failed cancelled";
                 BOOST_TEST(said(machine, cancel(), at(now)) == expected);
 
-                // Nothing that comes later has any effect: late grants belong to the release.
+                // Later events have no effect. Late grants belong to the release.
                 for (std::size_t i = 0; i != 5; ++i) {
                     BOOST_TEST(said(machine, granted(i), at(now + 1ms)) == "wait never");
                 }
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(cancellation_overrides_the_votes) {
                       {70ms, granted(2), "wait never"},
                   });
     BOOST_TEST(!machine.policy().backing_off());
-    BOOST_TEST(machine.lease().votes().granted() == 2U);  // what the release will find
+    BOOST_TEST(machine.lease().votes().granted() == 2U);  // The release will find these.
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_before_the_start_sends_nothing) {

@@ -23,13 +23,13 @@ struct attempts_settings : acquire_settings {
     bool fencing = false;
 };
 
-/// An `acquire` with the leases of its attempts, as an operation of the runtime has them.
+/// An `acquire` with the leases of its attempts, like in an operation of the runtime.
 class attempts {
 public:
     struct event {
         enum class kind_type : std::uint8_t { policy, vote, raised, timer, cancel };
         kind_type kind = kind_type::policy;
-        acquire::event policy;  // of those that are for `acquire` alone
+        acquire::event policy;  // Only for events of `acquire` itself.
         std::size_t index = 0;
         core::vote vote;
 
@@ -56,7 +56,7 @@ public:
 
     [[nodiscard]] acquire& policy() noexcept { return policy_; }
     [[nodiscard]] const acquire& policy() const noexcept { return policy_; }
-    /// Of the latest attempt.
+    /// Returns the lease of the latest attempt.
     [[nodiscard]] const core::lease& lease() const { return leases_->back(); }
 
     std::string say(const event& e, time_point now) {
@@ -155,8 +155,8 @@ inline std::string said(attempts& machine, const attempts::event& event, time_po
 
 using acquire_script = script<attempts>;
 
-/// Five instances that have 50 ms to vote; a ttl of a second, so that a grant asked for at 0 is
-/// valid until 988; waits of 10 to 20 ms; goes on for ever.
+/// Settings of five instances that have 50 ms to vote. The ttl is 1 s, so a grant of an attempt sent at 0 is
+/// valid until 988 ms. The waits are 10 to 20 ms. The number of attempts is unlimited.
 inline attempts_settings five() {
     attempts_settings s;
     s.instances = 5;
@@ -167,7 +167,7 @@ inline attempts_settings five() {
     return s;
 }
 
-/// The same, but makes a single attempt.
+/// Returns the settings of `five` for a single attempt.
 inline attempts_settings once(std::size_t instances = 5) {
     attempts_settings s = five();
     s.instances = instances;
@@ -177,12 +177,12 @@ inline attempts_settings once(std::size_t instances = 5) {
 
 inline constexpr std::uint64_t acquire_seed = 42;
 
-/// The same with the seed above.
+/// Returns a random number of the seed above.
 inline std::uint64_t random_number(std::size_t number) {
     return random_number(acquire_seed, number);
 }
 
-/// The wait that a machine with that seed takes after attempt number `attempt`, from 1.
+/// Returns the wait of a machine with that seed after attempt number `attempt`, counted from 1.
 inline duration pause(std::size_t attempt, const attempts_settings& settings = five()) {
     return settings.retry.delay(attempt - 1, random_number(attempt));
 }
@@ -219,7 +219,7 @@ inline attempts::event failed(std::size_t i) {
     return attempts::event::voted(i, vote::failed(failure::down));
 }
 
-/// Until `end`.
+/// Instance `i` is quarantined until `end`.
 inline attempts::event quarantined(std::size_t i, duration end) {
     return attempts::event::voted(i, vote::quarantined(at(end)));
 }
@@ -228,13 +228,14 @@ inline attempts::event changed(std::size_t i) {
     return attempts::event::of(acquire::event::changed(i));
 }
 
-/// Instance `i` says that the key will live for another `rest`.
+/// Instance `i` reports that the key will live for `rest`. With `will_tell`, it tracks the key for the
+/// waiter.
 inline attempts::event rest(std::size_t i, milliseconds rest, bool will_tell = false) {
     return attempts::event::of(
         acquire::event::remaining(i, kept(vote::denied(key_state::foreign, rest)), will_tell));
 }
 
-/// The same, and will tell of the next change.
+/// Instance `i` reports the remaining time, and will report the next change.
 inline attempts::event told(std::size_t i, milliseconds remaining = 1h) {
     return rest(i, remaining, true);
 }

@@ -16,11 +16,11 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(acquiring)
 
-// What the votes say.
+// The votes.
 
 BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
     for (std::size_t n = 1; n <= 7; ++n) {
-        for (std::size_t first = 0; first != n; ++first) {  // any of them
+        for (std::size_t first = 0; first != n; ++first) {  // Any of them.
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
                 attempts machine(once(n), acquire_seed);
                 BOOST_TEST(said(machine, start(), at(5ms)) == "attempt; wait 55");
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
 BOOST_AUTO_TEST_CASE(ends_with_the_deciding_vote) {
     struct row {
         std::size_t instances;
-        std::string letters;  // the last one decides; '.' = nothing more until the time is up
+        std::string letters;  // The last one decides. '.' is silence until the timeout.
         std::string expected;
     };
     const row rows[] = {
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(ignores_events_after_the_end) {
     }
 }
 
-// How long it takes.
+// The duration of an attempt.
 
 BOOST_AUTO_TEST_CASE(fails_as_too_slow_if_the_lease_would_be_lost_immediately) {
     struct row {
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(fails_as_too_slow_if_the_lease_would_be_lost_immediately) {
     const row rows[] = {
         {937ms, "granted 988"},
         {938ms - 1ns, "granted 988"},
-        {938ms, "give_back; failed too_slow"},  // it would be announced lost at once
+        {938ms, "give_back; failed too_slow"},  // Its loss would be reported immediately.
         {988ms, "give_back; failed too_slow"},
         {1500ms, "give_back; failed too_slow"},
         {100h, "give_back; failed too_slow"},
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(waits_for_votes_until_the_instance_timeout) {
                   });
 }
 
-/// Our own process may have been slow, and the timer no faster than the votes.
+/// The own process may have been slow. The timer event then arrives no earlier than the votes.
 BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_timer_counts) {
     attempts machine(once(), acquire_seed);
     play(machine, {
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_vote_after_the_timeout_does_not_make_silence_a_denial) {
                   });
 }
 
-// Trying again.
+// Retries.
 
 BOOST_AUTO_TEST_CASE(retries_with_backoff_without_a_limit) {
     attempts_settings settings = five();
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(retries_with_backoff_without_a_limit) {
     }
 }
 
-/// The keys of those may run out.
+/// The keys on these instances may expire.
 BOOST_AUTO_TEST_CASE(asks_denying_and_silent_instances_for_the_remaining_ttl) {
     attempts_settings settings = five();
     settings.attempts = 2;
@@ -299,13 +299,13 @@ BOOST_AUTO_TEST_CASE(asks_denying_and_silent_instances_for_the_remaining_ttl) {
     play(machine, {{1ms, denied(4), "give_back; wait " + in_ms(1ms + pause(1))}});
     BOOST_TEST(machine.policy().backing_off());
     BOOST_TEST(asked() == "234");
-    play(machine, {{2ms, denied(0), "wait " + in_ms(1ms + pause(1))},  // too late
+    play(machine, {{2ms, denied(0), "wait " + in_ms(1ms + pause(1))},  // Too late.
                    {2ms, wake(), "attempt; wait 52"}});
     BOOST_TEST(asked().empty());
     play(machine, {{3ms, denied(0), "wait 52"},
                    {3ms, denied(1), "wait 52"},
                    {3ms, denied(2), "give_back; failed contended"}});
-    BOOST_TEST(!machine.policy().backing_off());  // no other attempt follows
+    BOOST_TEST(!machine.policy().backing_off());  // No other attempt follows.
     BOOST_TEST(asked().empty());
 }
 
@@ -334,7 +334,8 @@ BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_count_in_the_next) {
                       {1ms, granted(0), "wait 50"},
                       {1ms, denied(1), "wait 50"},
                       {1ms, denied(2), "give_back; wait " + in_ms(1ms + pause(1))},
-                      {2ms, granted(1), "wait " + in_ms(1ms + pause(1))},  // not even in between
+                      // It does not count between the attempts either.
+                      {2ms, granted(1), "wait " + in_ms(1ms + pause(1))},
                       {30ms, timer(), "attempt; wait 80"},
                       {31ms, granted(1), "wait 80"},
                       {32ms, granted(2), "granted 1018"},
@@ -356,9 +357,9 @@ BOOST_AUTO_TEST_CASE(a_wake_only_ends_the_backoff) {
                   });
 }
 
-// Somebody else knows better when to try again.
+// An outside signal decides when to retry.
 
-/// One that has been denied at 2 ms, and parked at 3 ms.
+/// Returns a machine that was denied at 2 ms and parked at 3 ms.
 attempts parked_machine(attempts_settings settings = five()) {
     settings.instances = 1;
     attempts machine(settings, acquire_seed);
@@ -381,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_parked_acquire_waits_to_be_woken) {
                       {41ms, rest(0, 10ms), "wait never"},
                       {42ms, changed(0), "wait never"},
                       {43ms, wake(), "attempt; wait 93"},
-                      {43ms, parked(), "wait 93"},  // too late for this attempt
+                      {43ms, parked(), "wait 93"},  // Too late for this attempt.
                       {44ms, granted(0), "granted 1031"},
                   });
 }
@@ -395,7 +396,7 @@ BOOST_AUTO_TEST_CASE(backs_off_after_unpark) {
                   });
 }
 
-/// The short wait that a machine takes by random number `number`, from 1.
+/// Returns the short wait that belongs to random number `number`, counted from 1.
 duration short_pause(std::size_t number) {
     return backoff{2ms, 2ms}.delay(0, random_number(number));
 }
@@ -404,19 +405,19 @@ BOOST_AUTO_TEST_CASE(polling_retries_soon) {
     attempts_settings settings = five();
     settings.instances = 1;
     attempts machine(settings, acquire_seed);
-    const duration soon = short_pause(2);  // the first number was for the pause that is cut short
+    const duration soon = short_pause(2);  // The first number was used for the interrupted pause.
     BOOST_TEST((soon >= 1ms && soon <= 2ms));
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
-                      {1ms, poll(), "wait 50"},  // it does not wait yet
+                      {1ms, poll(), "wait 50"},  // It is not waiting yet.
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
                       {1ms, poll(), "wait " + in_ms(1ms + soon)},
-                      // It knows better than to come when it is told.
+                      // The short wait overrides notifications.
                       {1500us, changed(0), "wait " + in_ms(1ms + soon)},
                       {1500us, rest(0, 0ms), "wait " + in_ms(1ms + soon)},
                       {1ms + soon, timer(), "attempt; wait " + in_ms(51ms + soon)},
                       {5ms, denied(0), "give_back; wait " + in_ms(5ms + pause(3))},
-                      {6ms, changed(0), "attempt; wait 56"},  // and now it comes
+                      {6ms, changed(0), "attempt; wait 56"},  // Notifications count again.
                   });
 }
 
@@ -447,7 +448,7 @@ BOOST_AUTO_TEST_CASE(a_parked_acquire_ends_by_cancellation_or_deadline) {
     play(late, {{29ms, timer(), "wait 30"}, {30ms, wake(), "failed contended"}});
 }
 
-// Attempts that are made at once, or in any case.
+// Attempts that follow immediately or unconditionally.
 
 BOOST_AUTO_TEST_CASE(tries_twice_makes_an_immediate_second_attempt) {
     attempts_settings settings = five();
@@ -462,13 +463,13 @@ BOOST_AUTO_TEST_CASE(tries_twice_makes_an_immediate_second_attempt) {
                   });
     BOOST_TEST(machine.policy().current_attempt().contended);
     BOOST_TEST((machine.policy().sent() == at(1ms)));
-    BOOST_TEST(machine.policy().attempts() == 1U);  // the two count as one
+    BOOST_TEST(machine.policy().attempts() == 1U);  // The two count as one.
     play(machine, {
                       {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
                       {30ms, timer(), "attempt; wait 80"},
                   });
     BOOST_TEST(machine.policy().attempts() == 2U);
-    play(machine, {{31ms, denied(0), "give_back; failed contended"}});  // that was once for all
+    play(machine, {{31ms, denied(0), "give_back; failed contended"}});  // No other second attempt.
 }
 
 BOOST_AUTO_TEST_CASE(does_not_try_twice_if_contention_is_expected) {
@@ -551,7 +552,7 @@ BOOST_AUTO_TEST_CASE(a_claiming_acquire_retries_immediately_if_it_may_wait) {
             said(machine, start(), at(0ms));
             BOOST_TEST(said(machine, denied(0), at(1ms)) == r.expected);
             BOOST_TEST(machine.policy().current_attempt().announces == r.announces);
-            BOOST_TEST(machine.policy().attempts() == 1U);  // the two count as one
+            BOOST_TEST(machine.policy().attempts() == 1U);  // The two count as one.
         }
     }
 }
@@ -582,7 +583,7 @@ BOOST_AUTO_TEST_CASE(the_attempt_interval_limits_each_wait) {
     attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
-                      {10ms, denied(0), "give_back; wait 100"},  // from the send on
+                      {10ms, denied(0), "give_back; wait 100"},  // Counted from the send.
                       {99ms, timer(), "wait 100"},
                       {100ms, timer(), "attempt; wait 150"},
                       {110ms, denied(0), "give_back; wait 200"},
@@ -592,7 +593,7 @@ BOOST_AUTO_TEST_CASE(the_attempt_interval_limits_each_wait) {
                   });
 }
 
-/// Fault 97: it does not trust the queue for ever.
+/// Fault 97: the waiter does not rely on the queue indefinitely.
 BOOST_AUTO_TEST_CASE(a_parked_acquire_makes_an_occasional_attempt,
                      *boost::unit_test::label("fault-97")) {
     attempts_settings settings = five();
@@ -602,7 +603,7 @@ BOOST_AUTO_TEST_CASE(a_parked_acquire_makes_an_occasional_attempt,
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {10ms, denied(0), "give_back; wait " + in_ms(10ms + pause(1))},
-                      {11ms, parked(), "wait 100"},  // from the send on
+                      {11ms, parked(), "wait 100"},  // Counted from the send.
                       {99ms, timer(), "wait 100"},
                       {100ms, timer(), "attempt; wait 150"},
                       {110ms, denied(0), "give_back; wait " + in_ms(110ms + pause(2))},
@@ -611,7 +612,7 @@ BOOST_AUTO_TEST_CASE(a_parked_acquire_makes_an_occasional_attempt,
                   });
 }
 
-// Being told.
+// Change notifications.
 
 attempts_settings relying_on(std::size_t instances) {
     attempts_settings settings = five();
@@ -620,7 +621,7 @@ attempts_settings relying_on(std::size_t instances) {
     return settings;
 }
 
-/// A long wait costs the instances little. An instance that fails to report a change at most doubles the wait.
+/// A long wait costs the instances little. If an instance fails to report a change, the wait at most doubles.
 BOOST_AUTO_TEST_CASE(tracked_waits_grow_with_the_time_already_waited) {
     attempts machine(relying_on(1), acquire_seed);
     play(machine, {
@@ -652,7 +653,7 @@ BOOST_AUTO_TEST_CASE(tracked_waits_end_when_the_key_expires) {
                       {1s, told(0, 99ms), "wait 1100"},
                       {1s, changed(0), "attempt; wait 1050"},
                       {1s, denied(0), "give_back; wait " + in_ms(1s + pause(4))},
-                      {1s, told(0), "wait 1500"},  // by the interval
+                      {1s, told(0), "wait 1500"},  // Limited by the attempt interval.
                   });
 }
 
@@ -664,7 +665,7 @@ BOOST_AUTO_TEST_CASE(relies_on_tracking_only_if_every_obstacle_is_tracked) {
                       {1s, granted(0), "wait 50"},
                       {1s, denied(1), "wait 50"},
                       {1s, denied(2), "give_back; " + regular},
-                      {1s, told(0), regular},  // is not in the way
+                      {1s, told(0), regular},  // This instance has granted, and is no obstacle.
                       {1s, told(1), regular},
                       {1s, rest(2, 1h), regular},
                       {1s, told(2), "wait 2000"},
@@ -677,11 +678,11 @@ BOOST_AUTO_TEST_CASE(relies_on_tracking_only_if_every_obstacle_is_tracked) {
                      {1s, denied(1), "wait 50"},
                      {1s, denied(2), "give_back; " + regular},
                      {1s, told(1), regular},
-                     {1s, told(2), regular},  // one is silent, and may deny yet
+                     {1s, told(2), regular},  // One instance is silent, and may still deny.
                  });
 }
 
-/// It tells of the next change no more, and others may be free already.
+/// The instance does not report another change, and the other keys may be free already.
 BOOST_AUTO_TEST_CASE(polls_again_after_a_change_notification) {
     attempts machine(relying_on(3), acquire_seed);
     play(machine, {
@@ -696,7 +697,7 @@ BOOST_AUTO_TEST_CASE(polls_again_after_a_change_notification) {
                   });
 }
 
-/// Then the time for which it goes on counts, at each attempt.
+/// In this case, each further attempt counts against unavailable_timeout.
 BOOST_AUTO_TEST_CASE(polls_when_too_few_instances_have_answered) {
     attempts machine(relying_on(3), acquire_seed);
     play(machine, {
@@ -718,15 +719,15 @@ BOOST_AUTO_TEST_CASE(does_not_rely_on_tracking_unless_configured) {
                   });
 }
 
-// The end of all waiting.
+// The end of the wait.
 
 /// Fault 88: another client holds the lock only if an instance has denied.
 BOOST_AUTO_TEST_CASE(a_deadline_in_a_round_reports_contended_only_after_a_denial,
                      *boost::unit_test::label("fault-88")) {
     struct row {
         std::string name;
-        std::vector<attempts::event> votes;  // at 10 ms
-        std::string at_the_deadline;         // at 30 ms
+        std::vector<attempts::event> votes;  // At 10 ms.
+        std::string at_the_deadline;         // At 30 ms.
     };
     const row rows[] = {
         {"silent ones may yet grant", {granted(0), granted(1)}, "give_back; failed no_quorum"},
@@ -752,7 +753,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_in_a_round_reports_contended_only_after_a_denial
     }
 }
 
-/// Fault 88: an attempt without an answer does not change what the attempt before it has found.
+/// Fault 88: an attempt without replies keeps the outcome of the attempt before it.
 BOOST_AUTO_TEST_CASE(an_attempt_cut_short_keeps_the_earlier_outcome,
                      *boost::unit_test::label("fault-88")) {
     for (const bool is_denied : {true, false}) {
@@ -773,7 +774,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_cut_short_keeps_the_earlier_outcome,
     }
 }
 
-/// Fault 88: a caller with little time does not show that the instances are away.
+/// Fault 88: a short deadline does not prove an outage.
 BOOST_AUTO_TEST_CASE(an_attempt_cut_short_does_not_count_as_an_outage,
                      *boost::unit_test::label("fault-88")) {
     attempts_settings settings = five();
@@ -784,7 +785,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_cut_short_does_not_count_as_an_outage,
     BOOST_TEST((machine.policy().no_quorum_since() == never));
 }
 
-/// Of three instances one has extended the lease, one does not have it, and one has not answered.
+/// Instance 0 has extended the lease, instance 1 does not have it, and instance 2 has not answered.
 BOOST_AUTO_TEST_CASE(an_adoption_without_a_quorum_is_repeated) {
     acquire_settings settings;
     settings.instances = 3;
@@ -886,13 +887,13 @@ BOOST_AUTO_TEST_CASE(a_past_deadline_still_allows_one_full_attempt) {
     }
 }
 
-// Too few answer.
+// Too few replies.
 
 BOOST_AUTO_TEST_CASE(zero_unavailable_timeout_fails_immediately) {
     for (const auto& first : {failed(0), granted(0)}) {
         attempts_settings settings = five();
         settings.instances = 1;
-        settings.ttl = 2ms;  // a grant is too slow
+        settings.ttl = 2ms;  // A grant is too slow.
         settings.unavailable_timeout = 0ms;
         attempts machine(settings, acquire_seed);
         BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
@@ -970,7 +971,7 @@ BOOST_AUTO_TEST_CASE(waiting_for_a_quarantine_uses_up_no_time_and_no_attempts) {
                       {3s, wake(), "attempt; wait 3050"},
                       {3s, quarantined(0, 6s), "give_back; wait 6000"},
                       {6s, timer(), "attempt; wait 6050"},
-                      {6s + 1ms, failed(0), "give_back; failed no_quorum"},  // the second one
+                      {6s + 1ms, failed(0), "give_back; failed no_quorum"},  // The second one.
                   });
 
     attempts too_late(settings, acquire_seed);
@@ -983,7 +984,7 @@ BOOST_AUTO_TEST_CASE(waiting_for_a_quarantine_uses_up_no_time_and_no_attempts) {
                "give_back; wait " + in_ms(1ms + pause(1)));
     BOOST_TEST(said(impatient, quarantined(0, 10s), at(1ms)) == "give_back; failed no_quorum");
 
-    // The instance notices the end of its quarantine a moment later.
+    // The instance detects the end of its quarantine a moment later.
     attempts early(settings, acquire_seed);
     play(early, {{0ms, start(), "attempt; wait 50"},
                  {1ms, quarantined(0, 5s), "give_back; wait 5000"},
@@ -991,7 +992,7 @@ BOOST_AUTO_TEST_CASE(waiting_for_a_quarantine_uses_up_no_time_and_no_attempts) {
     BOOST_TEST(has(said(early, quarantined(0, 5s), at(5s)), "give_back; wait 500"));
     BOOST_TEST(said(early, timer(), at(5s + 2ms)) == "attempt; wait 5052");
 
-    settings.attempt_interval = 200ms;  // a writer's mark has to be renewed elsewhere
+    settings.attempt_interval = 200ms;  // The writer mark on other instances must be renewed.
     attempts writer(settings, acquire_seed);
     play(writer, {
                      {0ms, start(), "attempt; wait 50"},
@@ -1001,12 +1002,13 @@ BOOST_AUTO_TEST_CASE(waiting_for_a_quarantine_uses_up_no_time_and_no_attempts) {
                  });
 }
 
-/// Two are in quarantine, or one and the other is down: their ends are known. One that was only late may grant at once.
+/// If the other instances are quarantined or down, the acquire waits for the end of the quarantine. An
+/// instance that was only late may grant immediately, so the attempts continue.
 BOOST_AUTO_TEST_CASE(attempts_continue_in_a_quarantine_if_others_may_recover) {
     attempts_settings settings = five();
     settings.instances = 3;
     settings.retry = {20ms, 80ms};
-    // Each attempt draws one number for the end of the quarantine, too.
+    // Each attempt also draws one number for the end of the quarantine.
     const auto pause = [&settings](std::size_t attempt) {
         return settings.retry.delay(attempt - 1, random_number(2 * attempt));
     };
@@ -1052,7 +1054,7 @@ BOOST_AUTO_TEST_CASE(an_earlier_outage_counts_against_unavailable_timeout) {
 BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_retried) {
     attempts_settings settings = five();
     settings.instances = 1;
-    settings.ttl = 20ms;  // valid for 17.8
+    settings.ttl = 20ms;  // Valid for 17.8 ms.
     settings.unavailable_timeout = 100ms;
     attempts machine(settings, acquire_seed);
     play(machine, {
@@ -1063,14 +1065,14 @@ BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_retried) {
                   });
 }
 
-// The rest of the holder's ttl.
+// The remaining ttl of the holder.
 
 BOOST_AUTO_TEST_CASE(waits_at_most_until_a_quorum_of_keys_has_expired) {
     struct row {
         std::string name;
-        std::string letters;  // of the votes, up to the one that decides; '.' = silence up to 50 ms
+        std::string letters;  // The votes up to the deciding one. '.' is silence up to 50 ms.
         std::vector<std::pair<std::size_t, milliseconds>> rests;
-        duration wait;  // from then on; longer than the backoff = the backoff
+        duration wait;  // The expected wait after the last report. A long value means the backoff.
     };
     const row rows[] = {
         {"three must run out", "DDD", {{0, 5ms}, {1, 3ms}, {2, 4ms}}, 6ms},
@@ -1131,8 +1133,8 @@ BOOST_AUTO_TEST_CASE(a_remaining_ttl_counts_from_its_reply) {
                       {0ms, denied(3), "wait 50"},
                       {0ms, denied(4), "wait 50"},
                       {50ms, timer(), "give_back; " + backoff},
-                      {51ms, rest(3, 100ms), backoff},   // two of the keys must run out
-                      {90ms, rest(4, 3ms), "wait 152"},  // not 90 + 100 + 1
+                      {51ms, rest(3, 100ms), backoff},   // Two of the keys must expire.
+                      {90ms, rest(4, 3ms), "wait 152"},  // Not 90 + 100 + 1.
                       {152ms, timer(), "attempt; wait 202"},
                   });
 }
@@ -1146,15 +1148,15 @@ BOOST_AUTO_TEST_CASE(an_attempt_starts_when_the_remaining_ttl_has_passed) {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1, settings))},
                       {2ms, rest(0, 300ms), "wait 303"},
-                      {3ms, rest(0, 400ms), "wait 303"},  // never longer than once said
+                      {3ms, rest(0, 400ms), "wait 303"},  // Does not extend the wait.
                       {302ms, timer(), "wait 303"},
                       {303ms, timer(), "attempt; wait 353"},
-                      {304ms, rest(0, 0ms), "wait 353"},  // late: says nothing about this attempt
+                      {304ms, rest(0, 0ms), "wait 353"},  // Too late for this attempt.
                       {305ms, granted(0), "granted 1291"},
                   });
 }
 
-/// All that polled the same key hear at the same time that it is gone.
+/// All clients that poll one key find it missing at the same time.
 BOOST_AUTO_TEST_CASE(a_missing_key_is_retried_after_a_short_jittered_backoff) {
     std::set<time_point> waits;
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
@@ -1169,7 +1171,7 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_retried_after_a_short_jittered_backoff) {
             now += 1s;
             said(machine, timer(), now);
         }
-        said(machine, denied(0), now);  // the eighth: backs off for at least half a second
+        said(machine, denied(0), now);  // The eighth backoff takes at least half a second.
         const vote gone = vote::denied(key_state::absent, 0ms);
         const auto step = machine.policy().resume(acquire::event::remaining(0, gone, false), now);
         BOOST_TEST((!step.attempt && !step.failed));
@@ -1198,7 +1200,7 @@ BOOST_AUTO_TEST_CASE(the_next_attempt_ignores_earlier_remaining_ttls) {
                   });
 }
 
-// Told of a change.
+// Notifications of a change.
 
 BOOST_AUTO_TEST_CASE(retries_when_a_quorum_may_be_free) {
     attempts machine(five(), acquire_seed);
@@ -1210,10 +1212,10 @@ BOOST_AUTO_TEST_CASE(retries_when_a_quorum_may_be_free) {
                       {0ms, denied(2), "give_back; " + backoff},
                       {1ms, rest(0, 1h), backoff},
                       {1ms, changed(0), backoff},
-                      {1ms, changed(0), backoff},  // twice is not two
+                      {1ms, changed(0), backoff},  // The same instance counts once.
                       {2ms, changed(4), backoff},
                       {3ms, changed(2), "attempt; wait 53"},
-                      {4ms, changed(3), "wait 53"},  // too late for this attempt
+                      {4ms, changed(3), "wait 53"},  // Too late for this attempt.
                   });
 }
 
@@ -1232,11 +1234,11 @@ BOOST_AUTO_TEST_CASE(a_split_vote_delays_the_next_attempt) {
                   });
     const auto next = machine.policy().resume(acquire::event::changed(2), at(1ms));
     BOOST_TEST((!next.attempt && !next.failed));
-    BOOST_TEST((next.until >= at(6ms)));  // the upper half of 10 ms
+    BOOST_TEST((next.until >= at(6ms)));  // The upper half of 10 ms.
     BOOST_TEST((next.until <= at(11ms)));
 }
 
-/// A minority may deny in a round that is won, but too late; its keys are in nobody's way.
+/// A minority may deny in a round that is won too late. Its keys are not an obstacle.
 BOOST_AUTO_TEST_CASE(a_remaining_ttl_after_a_too_slow_round_changes_nothing) {
     for (const char minority : {'D', 'G'}) {
         attempts_settings settings = five();

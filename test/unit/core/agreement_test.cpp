@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t silent = 0;
 
-/// A round whose instances have granted those values, or are `silent`.
+/// Returns a round in which the instances have granted these values, or are `silent`.
 round granted(std::initializer_list<std::uint64_t> values) {
     round result(values.size());
     std::size_t index = 0;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_next_round_asks_for_the_quorum_th_smallest) {
     BOOST_TEST(!agree(agreement::same, granted({9, 1, 7, 1, 8})).reached);
 }
 
-/// Those of a lease that has several.
+/// The values of a lease with several permits.
 BOOST_AUTO_TEST_CASE(a_quorum_must_have_the_same_list_of_values) {
     const auto with_lists = [](std::initializer_list<const char*> lists) {
         round result(lists.size());
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_must_have_the_same_list_of_values) {
     BOOST_TEST(agreed.value == 2U);
     BOOST_TEST(agreed.values == "2 5 ");
 
-    // The second place is compared, too. The next round asks for the second smallest of each place.
+    // The second place is compared too. The next round requests the second smallest value of each place.
     const agreed_value differ = with_lists({"2 5 ", "2 7 ", ""});
     BOOST_TEST(!differ.reached);
     BOOST_TEST(differ.may_be_reached);

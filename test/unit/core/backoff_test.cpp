@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t largest_random = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t most_tries = std::numeric_limits<std::size_t>::max();
 
-/// A random number that draws the longest delay below a ceiling.
+/// Returns a random number that draws the longest delay below a ceiling.
 std::uint64_t longest_of(duration ceiling) {
     return static_cast<std::uint64_t>(ceiling.count()) / 2;
 }
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(doubles_up_to_the_maximum) {
         {{}, most_tries, 250ms},
         {{10ms, 10ms}, 0, 10ms},
         {{10ms, 10ms}, 3, 10ms},
-        {{10ms, 4ms}, 0, 4ms},  // the maximum wins
+        {{10ms, 4ms}, 0, 4ms},  // The maximum takes precedence.
         {{10ms, 4ms}, 3, 4ms},
         {{0ms, 0ms}, 3, 0ms},
         {{1ms, 0ms}, 3, 0ms},
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(doubles_up_to_the_maximum) {
     }
 }
 
-/// A user may want no wait at all; however often that is tried, it is answered at once.
+/// A user may request no wait at all. The computation must be fast for any number of retries.
 BOOST_AUTO_TEST_CASE(a_zero_backoff_stays_zero, *boost::unit_test::timeout(5)) {
     const backoff bounds{0ms, 250ms};
     BOOST_TEST(bounds.delay(0, largest_random).count() == 0);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(longest_total_equals_the_sum_of_the_longest_delays) {
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_match_splitmix64) {
-    std::uint64_t state = 1234567;  // the reference implementation's, with this seed
+    std::uint64_t state = 1234567;  // The values of the reference implementation with this seed.
     BOOST_TEST(next_random(state) == 6457827717110365317U);
     BOOST_TEST(next_random(state) == 3203168211198807973U);
     BOOST_TEST(next_random(state) == 9817491932198370423U);

@@ -14,7 +14,7 @@
 
 namespace colock::core::test {
 
-/// Chance, for events that come at random.
+/// A random source for random events.
 class dice {
 public:
     explicit dice(std::uint64_t seed) : state_(seed) {}
@@ -27,7 +27,8 @@ public:
     }
     vote any_vote() { return vote_from("GGGDNF"[below(6)]); }
 
-    /// Mostly short, sometimes long, seldom a process that was stopped.
+    /// Returns a duration that is mostly short and sometimes long. A rare, very long one simulates a stopped
+    /// process.
     duration step() { return one_in(100) ? up_to(5s) : one_in(4) ? up_to(100ms) : up_to(5ms); }
 
 private:

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-// What fencing adds to an acquire: the grants' values, and the second round if they differ.
+// Fencing in an acquire: the values of the grants, and the second round if they differ.
 
 namespace colock::core::test {
 namespace {
@@ -24,14 +24,14 @@ attempts::event counted(std::size_t i, std::uint64_t fence) {
 attempts::event raised(std::size_t i) {
     return attempts::event::raised(i, vote::granted(0));
 }
-attempts::event not_raised(std::size_t i) {  // somebody else has the key by now
+attempts::event not_raised(std::size_t i) {  // Another holder has the key by now.
     return attempts::event::raised(i, vote::denied(key_state::foreign));
 }
 attempts::event raise_failed(std::size_t i) {
     return attempts::event::raised(i, vote::failed(failure::connection_lost));
 }
 
-/// One of five that has to write 9 back, since 5 ms.
+/// Returns a machine of five instances that has to write back 9, since 5 ms.
 attempts raising(const attempts_settings& settings = fenced()) {
     attempts machine(settings, acquire_seed);
     play(machine, {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(the_fence_of_a_repeated_or_late_vote_is_ignored) {
                       {1ms, counted(0, 99), "wait 50"},
                       {1ms, counted(1, 9), "wait 50"},
                       {1ms, counted(2, 9), "raise 9; wait 51"},
-                      {2ms, counted(3, 11), "wait 51"},  // nor that of a late one
+                      {2ms, counted(3, 11), "wait 51"},  // A late value does not count either.
                       {3ms, raised(0), "wait 51"},
                       {3ms, raised(1), "wait 51"},
                       {3ms, raised(2), "granted 988"},
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_fence_of_a_repeated_or_late_vote_is_ignored) {
 
 BOOST_AUTO_TEST_CASE(a_fence_is_granted_when_a_majority_of_all_has_raised_it) {
     for (std::size_t n = 2; n <= 7; ++n) {
-        for (std::size_t first = 0; first != n; ++first) {  // any of them
+        for (std::size_t first = 0; first != n; ++first) {  // Any of them.
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
                 attempts machine(fenced(once(n)), acquire_seed);
                 BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(cancelling_the_second_round_rolls_the_attempt_back) {
 
 BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
     attempts_settings brief = fenced(once());
-    brief.ttl = 40ms;  // valid until 37.6, lost 2 ms before
+    brief.ttl = 40ms;  // Valid until 37.6 ms, and lost 2 ms earlier.
     attempts silent(brief, acquire_seed);
     play(silent, {
                      {0ms, start(), "attempt; wait 50"},

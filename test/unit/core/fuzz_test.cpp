@@ -20,15 +20,15 @@
 #include <string>
 #include <vector>
 
-// Random events at random times, in any order that a runtime might feed them, and what must hold
-// whatever comes. A failure prints the seed, which replays it.
+// Random events at random times, in any order that a runtime might produce. The invariants must hold in all
+// cases. A failure prints the seed, which replays it.
 
 namespace colock::core::test {
 namespace {
 
 constexpr std::uint64_t runs = 20000;
 
-/// An `acquire` with the leases of its attempts, and what was fed to them.
+/// An `acquire` with the leases of its attempts, and the events so far.
 class acquire_run {
 public:
     explicit acquire_run(std::uint64_t seed)
@@ -153,7 +153,7 @@ private:
                                                            : v;
     }
 
-    /// On the latest attempt.
+    /// Votes on the latest attempt.
     void vote_on(lease_tag tag, std::size_t i) {
         if (!attempting()) {
             return;
@@ -175,7 +175,7 @@ private:
         on_lease(tell_lease(lease::event::voted(i, tag, v)));
     }
 
-    /// On an attempt that has failed: that is nothing to the others.
+    /// Votes on a failed attempt. This does not affect the other attempts.
     void vote_too_late(std::size_t i) {
         const std::size_t failed =
             leases_.size() - (leases_.empty() || leases_.back().let_go() ? 0 : 1);
@@ -314,7 +314,8 @@ private:
         }
     }
 
-    /// By what the instances have said to the acquire; about one that has said different things, nothing is expected.
+    /// Checks the targets of a rollback against the votes on the acquire. Nothing is expected of an instance
+    /// with contradictory votes.
     void check_given_back(const lease_step& step) const {
         const lease& former = leases_.back();
         const instance_set asked = step.send ? step.targets : instance_set();
@@ -345,23 +346,23 @@ private:
     acquire_settings settings_;
     lease_settings lease_settings_;
     acquire policy_;
-    std::deque<lease> leases_;  // the latest attempt is the last
+    std::deque<lease> leases_;  // The last element is the latest attempt.
 
     time_point now_ = at(0ms);
     time_point until_ = never;
     std::size_t attempts_ = 0;
-    std::size_t twice_ = 0;  // attempts that had a second half
+    std::size_t twice_ = 0;  // The number of attempts with a second half.
     bool attempt_ended_now_ = false;
     bool parked_ = false;
     bool cancelled_ = false;
     bool ended_ = false;
-    bool was_denied_ = false;  // by an instance, in any attempt
+    bool was_denied_ = false;  // By any instance, in any attempt.
 
-    // The latest attempt.
-    std::vector<std::string> letters_;    // each one's votes on the acquire
-    std::set<std::size_t> first_grants_;  // those that granted it with their first vote
-    std::vector<std::uint64_t> fences_;   // that these brought
-    std::set<std::size_t> raised_;        // those that have the fence since the second round
+    // The state of the latest attempt.
+    std::vector<std::string> letters_;    // The votes of each instance on the acquire.
+    std::set<std::size_t> first_grants_;  // The instances whose first vote was a grant.
+    std::vector<std::uint64_t> fences_;   // The fences of these grants.
+    std::set<std::size_t> raised_;        // The instances that have raised the fence.
     std::set<std::size_t> votes_on_raise_;
     bool announces_ = false;
     bool second_round_ = false;
@@ -371,7 +372,7 @@ void run_acquire(std::uint64_t seed) {
     acquire_run(seed).run();
 }
 
-/// Whether a part of a lease says, and wants, nothing.
+/// Returns true if a step of a lease has no effect.
 bool is_nothing(const lease_step& step) {
     return !step.attempt && !step.extended && !step.lost && step.heals.empty() && !step.send &&
            !step.handed_off && !step.resolved && !step.ended && step.until == never;
@@ -392,7 +393,7 @@ void run_renew(std::uint64_t seed) {
     time_point now = at(0ms);
     time_point until = never;
     std::uint32_t round = 0;
-    std::vector<std::string> first(settings.instances);  // each one's vote on the round
+    std::vector<std::string> first(settings.instances);  // The first vote of each instance.
     std::vector<bool> healed(settings.instances);
     bool asked = false;
     bool ended = false;
@@ -484,7 +485,7 @@ void run_renew(std::uint64_t seed) {
     }
 }
 
-/// When the keys of a release are gone, as its test counts it.
+/// Computes independently when the keys of a release have expired.
 class expected_end {
 public:
     expected_end(time_point gone_at, duration longest_life)
@@ -525,10 +526,10 @@ void run_release(std::uint64_t seed) {
     instance_set holding;
     instance_set open;
     expected_end gone(settings.gone_at, settings.longest_life);
-    std::vector<bool> due(settings.instances, false);  // may hold the token, and was not yet asked
-    std::vector<bool> out(settings.instances, false);  // asked, and has not voted
-    std::vector<bool> again(settings.instances, false);   // granted late while it was asked
-    std::vector<bool> without(settings.instances, true);  // as far as is known
+    std::vector<bool> due(settings.instances, false);     // May hold the token, not asked yet.
+    std::vector<bool> out(settings.instances, false);     // Asked, and has not voted.
+    std::vector<bool> again(settings.instances, false);   // A late grant while it was asked.
+    std::vector<bool> without(settings.instances, true);  // Has no key, as far as known.
     for (std::size_t i = 0; i != settings.instances; ++i) {
         if (!random.one_in(3)) {
             holding.add(i);

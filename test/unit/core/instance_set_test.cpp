@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Some of a client's instances.
+// A subset of the instances of a client.
 
 #include "core/instance_set.hpp"
 

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-// A token's life among instances that do what they are sent, or fail to, or do it and fail to say so,
-// or do it when nobody waits for it any more; with a holder who does at any time whatever he may. And
-// what must hold whatever comes. A failure prints the seed, which replays it.
+// The life of a token on simulated instances. They execute each command, or fail. They may lose the reply, or
+// execute a command long after its sender has given up. The holder may do anything that is allowed, at any
+// time. The invariants must hold in all cases. A failure prints the seed, which replays it.
 
 namespace colock::core::test {
 namespace {
@@ -30,14 +30,14 @@ struct sent_command {
     milliseconds ttl;
 };
 
-/// One that keeps perfect time.
+/// An instance with a perfect clock.
 struct fake_instance {
-    bool foreign = false;  // somebody else has the key
+    bool foreign = false;  // Another holder has the key.
     std::optional<time_point> expires;
-    bool destroyed = false;            // it has lost our key
-    bool surprised = false;            // by a command that was thought to be lost
-    std::deque<sent_command> queue;    // sent, in order
-    std::vector<sent_command> strays;  // thought to be lost
+    bool destroyed = false;            // It has lost the key of this lease.
+    bool surprised = false;            // It has executed a command that was assumed lost.
+    std::deque<sent_command> queue;    // The commands in the order of their sends.
+    std::vector<sent_command> strays;  // The commands that were assumed lost.
 
     [[nodiscard]] bool has_key(time_point now) const { return expires && *expires > now; }
 
@@ -69,7 +69,7 @@ struct fake_instance {
     }
 };
 
-/// Drives a lease as the runtime does.
+/// Drives a lease like the runtime.
 class life {
 public:
     explicit life(std::uint64_t seed)
@@ -158,7 +158,7 @@ private:
         }
     }
 
-    /// The holder, or his attempt, does something.
+    /// Simulates a random action of the holder or of its attempt.
     void decide() {
         if (machine_.acquiring()) {
             if (random_.one_in(8)) {
@@ -206,7 +206,7 @@ private:
 
     void begin_to_let_go() {
         let_go_at_ = now_;
-        asked_ = false;  // gets no answer any more
+        asked_ = false;  // It gets no reply from now on.
     }
 
     void on_timer() {
@@ -216,7 +216,7 @@ private:
         now_ = std::max(now_, timer_);
         timer_ = never;
         handle(tell(kind::timer));
-        const bool is_over = machine_.lost() && timer_ <= now_;  // then it is released at once
+        const bool is_over = machine_.lost() && timer_ <= now_;  // Then it is released immediately.
         check(timer_ > now_ || is_over, "waits for what has passed", seed_);
     }
 
@@ -240,7 +240,7 @@ private:
         }
         if (step.lost) {
             check(machine_.lost() && !let_go_at_, "loses what is not held", seed_);
-            asked_ = false;  // gets no answer any more
+            asked_ = false;  // It gets no reply from now on.
             kept_until_ = promised_;
         }
         if (!step.heals.empty()) {
@@ -281,7 +281,7 @@ private:
         }
     }
 
-    /// What was submitted is sent, unless it is not wanted any more.
+    /// Sends the submitted commands that are still wanted.
     void turn() {
         for (const auto& [i, command] : std::exchange(submitted_, {})) {
             const bool wanted = machine_.wanted(i, command.tag);
@@ -362,7 +362,7 @@ private:
         check(!anywhere || machine_.may_have_keys(), "forgets a key", seed_);
     }
 
-    /// Each instance that may have the key was sent a release, or the key's time is over.
+    /// Checks that each instance that may have the key was sent a release, unless the key has expired.
     void expect_all_given_back() {
         if (is_abandoned_) {
             check(resolved_ == 0, "resolves a release that nobody asked for", seed_);
@@ -392,8 +392,9 @@ private:
     time_point timer_ = never;
     duration longest_ttl_{};
     std::optional<time_point> let_go_at_;
-    time_point promised_{};                 // the end of the validity, as the holder saw it last
-    std::optional<time_point> kept_until_;  // once it is lost: its keys, unless the holder lets go
+    time_point promised_{};  // The validity that the holder has seen last.
+    // After a loss, the keys stay until this time, or until the release.
+    std::optional<time_point> kept_until_;
     std::size_t grants_ = 0;
     bool asked_ = false;
     bool is_abandoned_ = false;

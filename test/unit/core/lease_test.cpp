@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-// One token's life. What renewing and releasing decide on their own is in renew_test and
-// release_test; here it is who is believed to have a key, and what may be sent when.
+// The life of one token. renew_test and release_test cover the decisions of renewals and releases. This test
+// covers which instances are assumed to have a key, and which commands may be sent at which time.
 
 namespace colock::core::test {
 namespace {
@@ -24,9 +24,9 @@ using purpose = lease_tag::purpose_type;
 using kind = lease::event::kind_type;
 using event = std::function<lease_step(lease&, time_point)>;
 
-/// Three instances that have 50 ms to vote; a ttl of a second, of which a grant is valid for 988 ms,
-/// its loss is announced after 938, and its keys are gone 1012 ms after a release began; renewed each
-/// 300 ms.
+/// Settings of three instances that have 50 ms to vote, with a ttl of 1 s. A grant is valid for 988 ms. Its
+/// loss is reported after 938 ms. Its keys have expired 1012 ms after the start of a release. The lease is
+/// renewed every 300 ms.
 lease_settings three() {
     lease_settings s;
     s.instances = 3;
@@ -123,7 +123,7 @@ std::string name_of(step v) {
     return "?";
 }
 
-/// What is sent with a tag.
+/// Returns the command with a tag.
 command command_of(const lease& l, lease_tag tag) {
     command c;
     l.fill(c, tag);
@@ -173,14 +173,14 @@ void play(lease& machine, const lease_script& steps) {
     }
 }
 
-/// One whose attempt was sent to three instances at 0.
+/// Returns a lease whose attempt was sent to three instances at 0.
 lease sent() {
     lease machine(settings, 42);
     play(machine, {{0ms, start(), "acquire; wait 50"}});
     return machine;
 }
 
-/// One that was granted at 10 ms; instance 2 has not voted yet.
+/// Returns a lease that was granted at 10 ms. Instance 2 has not voted yet.
 lease held() {
     lease machine = sent();
     play(machine, {
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(tags_identify_the_sent_command) {
     BOOST_TEST((command_of(sent(), lease_tag(purpose::remaining)).step == step::remaining));
 }
 
-// Those that were taken together are not renewed together.
+// Leases that were acquired together are not renewed together.
 BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
     lease_settings spread = settings;
     spread.spread_renewals = true;
@@ -221,12 +221,12 @@ BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
     }
     BOOST_TEST(times.size() > 50U);
     BOOST_TEST((*times.rbegin() - *times.begin() > 100ms));
-    for (const time_point time : times) {  // at one of 256 moments
+    for (const time_point time : times) {  // At one of 256 times.
         BOOST_TEST((time.time_since_epoch() % (spread.renew_interval / 256)).count() == 0);
     }
 }
 
-// An attempt that is given back.
+// The rollback of an attempt.
 
 BOOST_AUTO_TEST_CASE(rolls_back_where_granted_or_possibly_granted) {
     lease machine = sent();
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_definite_failure_needs_no_rollback) {
 BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_rolled_back) {
     for (const failure f : {failure::timeout, failure::connection_lost, failure::unclear_error,
                             failure::unexpected_reply}) {
-        const std::string wait = answered(f) ? "1013" : "never";  // may be executed at any time
+        const std::string wait = answered(f) ? "1013" : "never";  // It may be executed at any time.
         lease machine = sent();
         play(machine, {
                           {1ms, acquired('D', 1), "wait 50"},
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_overtaken_by_its_release_is_rolled_back) {
                           {62ms, released(nothing_there, 0), "release 0; wait 100"},
                           {63ms, released('N', 1), "wait 100"},
                           {63ms, released('N', 2), "resolved expired; wait 1073"},
-                          {64ms, released(nothing_there, 0), "ended"},  // then it is so
+                          {64ms, released(nothing_there, 0), "ended"},  // The result is now final.
                       });
     }
 }
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(events_after_the_end_are_ignored) {
          });
 }
 
-// What is withdrawn before it is sent.
+// Commands that are withdrawn before they are sent.
 
 BOOST_AUTO_TEST_CASE(an_acquire_is_withdrawn_once_its_attempt_is_rolled_back) {
     lease machine = sent();
@@ -359,14 +359,14 @@ BOOST_AUTO_TEST_CASE(extend_and_restore_are_sent_only_while_the_lease_is_held) {
     lease machine = held();
     BOOST_TEST(wanted(machine, 0, purpose::extend));
     BOOST_TEST(wanted(machine, 0, purpose::heal));
-    BOOST_TEST(wanted(machine, 2, purpose::acquire));  // a late grant joins the lease
+    BOOST_TEST(wanted(machine, 2, purpose::acquire));  // A late grant joins the lease.
     play(machine, {{20ms, release(), "release; wait 70"}});
     BOOST_TEST(!wanted(machine, 0, purpose::extend));
     BOOST_TEST(!wanted(machine, 0, purpose::heal));
     BOOST_TEST(!wanted(machine, 2, purpose::acquire));
 }
 
-// Held.
+// A held lease.
 
 BOOST_AUTO_TEST_CASE(a_lease_is_valid_until_it_is_released) {
     lease machine = held();
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(a_failed_release_is_repeated_when_the_instance_recovers) {
                   });
 }
 
-// An instance that was sent an acquire and has not answered may execute it at any time.
+// An instance that has received an acquire without a reply may execute it at any time.
 
 const vote lost_connection = vote::failed(failure::connection_lost);
 const vote is_down = vote::failed(failure::down);
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(an_error_on_a_new_connection_counts_as_an_answer) {
                   });
     const lease_step step = voted(2, lease_tag(purpose::release),
                                   vote::failed(failure::server_error))(machine, at(500ms));
-    BOOST_TEST((step.until < at(1512ms)));  // when it is tried again
+    BOOST_TEST((step.until < at(1512ms)));  // The retry.
     play(machine, {{1512ms, timer(), "ended"}});
 }
 
@@ -453,7 +453,7 @@ BOOST_AUTO_TEST_CASE(a_late_answer_to_the_acquire_limits_the_release_time) {
                       {20ms, release(), "release; wait 70"},
                       {22ms, released('G', 0), "wait 70"},
                       {23ms, released('G', 1), "resolved released; wait never"},
-                      {30ms, acquired('D', 2), "wait 1042"},  // it may have been executed just now
+                      {30ms, acquired('D', 2), "wait 1042"},  // It may have been executed just now.
                       {1042ms, timer(), "ended"},
                   });
 }
@@ -560,7 +560,7 @@ BOOST_AUTO_TEST_CASE(extends_again_right_after_the_answer) {
     BOOST_TEST(in_ms(machine.watchdog().ttl()) == "3000");
 }
 
-// Lost.
+// A lost lease.
 
 BOOST_AUTO_TEST_CASE(reports_the_loss_and_then_releases) {
     lease machine = held();
@@ -574,11 +574,11 @@ BOOST_AUTO_TEST_CASE(reports_the_loss_and_then_releases) {
                   });
 }
 
-// Its holder may still be at work when it hears of the loss.
+// The holder may still be working when the loss is reported.
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_releases_it) {
     lease machine = held();
-    play(machine, {{938ms, timer(), "lost unrenewable; wait 988"}});  // the timer was late
+    play(machine, {{938ms, timer(), "lost unrenewable; wait 988"}});  // The timer was late.
     BOOST_TEST((machine.valid_until() == time_point::min()));
     BOOST_TEST(!machine.held());
     BOOST_TEST(machine.lost());
@@ -611,7 +611,7 @@ BOOST_AUTO_TEST_CASE(a_lease_found_expired_is_released_immediately) {
                   });
 }
 
-/// The keys end between its loss, of which the holder is told before the end, and the release.
+/// The loss is reported before the validity ends. The keys expire between this report and the release.
 BOOST_AUTO_TEST_CASE(a_lease_whose_keys_expire_at_its_release_reports_expired) {
     for (const duration renewed_every : {duration(0), duration(300ms)}) {
         lease_settings some = settings;
@@ -629,7 +629,7 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_expire_at_its_release_reports_expired) {
                           {1001ms, released('N', 1), "resolved expired; wait never"},
                       });
     }
-    lease machine = held();  // but if another has it, both may have been at work
+    lease machine = held();  // If another client has the key, two holders may have overlapped.
     play(machine, {
                       {938ms, timer(), "lost unrenewable; wait 988"},
                       {987ms, release(), "release; wait 1037"},
@@ -675,7 +675,7 @@ BOOST_AUTO_TEST_CASE(is_lost_when_its_client_is_closed) {
                   });
 }
 
-// What a client that is being closed waits for.
+// A client that is being closed waits for these releases.
 
 BOOST_AUTO_TEST_CASE(settles_when_a_quorum_and_all_reachable_have_answered) {
     lease machine = held();
@@ -690,7 +690,7 @@ BOOST_AUTO_TEST_CASE(settles_when_a_quorum_and_all_reachable_have_answered) {
                   });
     BOOST_TEST(!machine.settled(at(502ms)));
     play(machine, {{503ms, released('G', 2), "resolved expired; wait 1512"}});
-    BOOST_TEST(machine.settled(at(503ms)));  // instance 0 is down
+    BOOST_TEST(machine.settled(at(503ms)));  // Instance 0 is down.
     BOOST_TEST(!machine.ended());
 }
 
@@ -719,7 +719,7 @@ BOOST_AUTO_TEST_CASE(does_not_settle_without_a_quorum_of_answers) {
     BOOST_TEST(machine.settled(at(1032ms)));
 }
 
-/// Instance 1 had nothing to release at first: its release had overtaken the acquire.
+/// Instance 1 had nothing to release at first, because the release had overtaken the acquire.
 BOOST_AUTO_TEST_CASE(does_not_settle_if_a_late_grant_may_make_a_quorum) {
     lease machine = sent();
     play(machine, {
@@ -728,7 +728,7 @@ BOOST_AUTO_TEST_CASE(does_not_settle_if_a_late_grant_may_make_a_quorum) {
                       {3ms, released('N', 1), "resolved expired; wait never"},
                   });
     BOOST_TEST(!machine.settled(at(51ms)));
-    BOOST_TEST(machine.settled(at(52ms)));  // instance 2 is silent
+    BOOST_TEST(machine.settled(at(52ms)));  // Instance 2 is silent.
     play(machine, {{60ms, acquired('G', 1), "release 1; wait never"}});
     BOOST_TEST(!machine.answered());
     BOOST_TEST(!machine.settled(at(61ms)));
@@ -754,7 +754,7 @@ BOOST_AUTO_TEST_CASE(ends_when_its_connections_are_closed) {
     BOOST_TEST((resolved.outcome() == release_outcome::released));
 }
 
-// Giving it up without a release.
+// A lease that is abandoned without a release.
 
 BOOST_AUTO_TEST_CASE(an_abandoned_lease_sends_nothing_and_ends) {
     lease machine = held();
@@ -799,7 +799,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_and_a_release_cannot_be_abandoned) {
     BOOST_TEST(released.releasing());
 }
 
-// Going on with one of another process.
+// The adoption of a lease of another process.
 
 event adopt(const adopted_values& has) {
     return [&has](lease& l, time_point now) {
@@ -830,7 +830,7 @@ BOOST_AUTO_TEST_CASE(an_adopted_lease_is_extended_and_held) {
                   });
     BOOST_TEST(machine.value() == 42U);
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
-    // It is an ordinary lease from here on.
+    // From here on, it is an ordinary lease.
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
                       {301ms, extended('G', 0), "wait 350"},
@@ -840,8 +840,8 @@ BOOST_AUTO_TEST_CASE(an_adopted_lease_is_extended_and_held) {
                   });
 }
 
-/// An instance may have granted other permits than the quorum, or have lost one of several names. It says only that it does not have
-/// what the lease has.
+/// An instance may have granted other permits than the quorum, or have lost one of several names. Its denial
+/// only means that it does not have everything that the lease has.
 BOOST_AUTO_TEST_CASE(an_adopted_lease_is_released_everywhere) {
     const adopted_values has{2, ""};
     for (const agreement rule : {agreement::same, agreement::none}) {
@@ -874,7 +874,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
         BOOST_TEST(gone.abandoned());
     }
     {
-        // A quorum may have the keys: the one that has not answered, and the first.
+        // A quorum may have the keys: instance 0, and instance 2, which has not answered.
         lease uncertain(settings, 42);
         play(uncertain, {
                             {0ms, adopt(has), "extend; wait 50"},
@@ -914,10 +914,10 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_comes_too_late_is_no_lease) {
                   });
 }
 
-// Passing it on.
+// Hand-offs.
 
 BOOST_AUTO_TEST_CASE(may_be_handed_off_while_half_of_the_ttl_is_left) {
-    lease machine = held();  // valid until 988 ms
+    lease machine = held();  // Valid until 988 ms.
     BOOST_TEST(machine.may_hand_off(at(10ms)));
     BOOST_TEST(machine.may_hand_off(at(488ms)));
     BOOST_TEST(!machine.may_hand_off(at(488ms) + 1ns));
@@ -932,7 +932,7 @@ BOOST_AUTO_TEST_CASE(may_be_handed_off_only_while_it_is_held) {
     release()(released, at(11ms));
     BOOST_TEST(!released.may_hand_off(at(11ms)));
     lease lost = held();
-    close()(lost, at(11ms));  // and yet to be released
+    close()(lost, at(11ms));  // It must still be released.
     BOOST_TEST(!lost.may_hand_off(at(11ms)));
 }
 
@@ -1003,7 +1003,7 @@ BOOST_AUTO_TEST_CASE(max_hold_starts_again_for_the_next_holder) {
                   });
 }
 
-// With fencing.
+// Fencing.
 
 lease_settings three_fenced() {
     lease_settings s = three();
@@ -1017,7 +1017,7 @@ const lease_settings fenced_settings = three_fenced();
 BOOST_AUTO_TEST_CASE(a_restored_key_gets_the_fence_of_the_lease) {
     lease machine(fenced_settings, 42);
     play(machine, {{0ms, start(), "acquire; wait 50"}});
-    BOOST_TEST(machine.value() == 0U);  // an acquire that is to count asks for no value
+    BOOST_TEST(machine.value() == 0U);  // An acquire that increments the counter requests no value.
     play(machine, {
                       {5ms, acquired_with(7, 0), "wait 50"},
                       {10ms, acquired_with(7, 1), "granted; wait 300"},
@@ -1045,13 +1045,13 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_does_not_affect_release_targets) {
     BOOST_TEST(command_of(machine, lease_tag(purpose::raise, 1)).value == 9U);
     play(machine, {
                       {6ms, raised('G', 0), "wait 55"},
-                      // Released are those that granted or may yet.
+                      // The release goes to instances that have granted or may still grant.
                       {7ms, give_up(), "release 01; wait 57"},
-                      {8ms, raised('G', 1), "wait never"},  // late
+                      {8ms, raised('G', 1), "wait never"},  // Too late.
                   });
 }
 
-/// Granted at 10 ms with the fence 7.
+/// Returns a lease that was granted at 10 ms with fence 7.
 lease held_with_fence() {
     lease machine(fenced_settings, 42);
     play(machine, {
@@ -1069,13 +1069,14 @@ event not_counted(char letter, std::size_t i, std::uint32_t round = 1) {
     return voted(letter, i, lease_tag(purpose::next_value, round));
 }
 
-// Passing it on with a fence of its own for each holder.
+// Hand-offs with a separate fence for each holder.
 
 BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     lease machine = held_with_fence();
     BOOST_TEST(machine.may_hand_off(at(20ms)));
     play(machine, {{20ms, next_holder(), "confirm; wait 70"}});
-    BOOST_TEST(command_of(machine, lease_tag(purpose::next_value, 1)).value == 0U);  // to count on
+    // Increments the counter.
+    BOOST_TEST(command_of(machine, lease_tag(purpose::next_value, 1)).value == 0U);
     BOOST_TEST(!machine.held());
     BOOST_TEST((machine.valid_until() == time_point::min()));
     BOOST_TEST(!machine.may_hand_off(at(20ms)));
@@ -1084,7 +1085,7 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     play(machine, {
                       {21ms, counted(0, 8), "wait 70"},
                       {22ms, counted(2, 8), "handed off; wait 300"},
-                      {23ms, counted(1, 9), "wait never"},  // late
+                      {23ms, counted(1, 9), "wait never"},  // Too late.
                   });
     BOOST_TEST(machine.held());
     BOOST_TEST(machine.value() == 8U);
@@ -1102,9 +1103,9 @@ BOOST_AUTO_TEST_CASE(differing_counters_need_a_second_round) {
     BOOST_TEST(second.send->round() == 2U);
     BOOST_TEST(command_of(machine, *second.send).value == 12U);
     play(machine, {
-                      {23ms, counted(1, 9), "wait never"},  // on the first round
+                      {23ms, counted(1, 9), "wait never"},  // A reply to the first round.
                       {24ms, counted(0, 12, 2), "wait 72"},
-                      {25ms, counted(1, 30, 2), "handed off; wait 300"},  // a counter that is ahead
+                      {25ms, counted(1, 30, 2), "handed off; wait 300"},  // This counter is ahead.
                   });
     BOOST_TEST(machine.value() == 12U);
 }
@@ -1160,7 +1161,7 @@ BOOST_AUTO_TEST_CASE(closing_during_a_hand_off_releases_the_lease) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},
-                      {21ms, release(), "wait never"},  // its former holder, once more
+                      {21ms, release(), "wait never"},  // A repeated release by the former holder.
                       {22ms, close(), "release; wait 72"},
                   });
 }
@@ -1177,7 +1178,7 @@ BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_rolled_back) {
     BOOST_TEST(!wanted(machine, 0, purpose::raise));
 }
 
-// The number of a permit, which must be the same at a quorum.
+// The number of a permit, which must be the same on a quorum.
 
 lease_settings three_numbered() {
     lease_settings s = three();
@@ -1224,7 +1225,7 @@ BOOST_AUTO_TEST_CASE(an_instance_with_another_number_is_corrected) {
                    {8ms, acquired_with(3, 2), "granted; wait 300"},
                    {9ms, acquired_with(4, 1), "heal 1; wait 300"},
                });
-    // It is believed to have the key, and may be about to execute the restoring.
+    // The instance is assumed to have the key, and may be about to execute the restore.
     play(late, {{10ms, release(), "release; wait 60"}});
 }
 
@@ -1233,19 +1234,20 @@ BOOST_AUTO_TEST_CASE(different_numbers_take_another_round) {
     play(machine, {
                       {0ms, start(), "acquire; wait 50"},
                       {5ms, acquired_with(1, 0), "wait 50"},
-                      {6ms, acquired_with(2, 1), "wait 12"},  // the third may make a quorum of one
+                      // The third vote may complete a quorum for one number.
+                      {6ms, acquired_with(2, 1), "wait 12"},
                       {12ms, timer(), "acquire; wait 62"},
                   });
     const command retake = command_of(machine, lease_tag(purpose::retake, 1));
     BOOST_TEST(!retake.heals);
     BOOST_TEST(retake.value == 2U);
     play(machine, {
-                      {13ms, acquired_with(2, 2), "wait never"},  // on the earlier round
+                      {13ms, acquired_with(2, 2), "wait never"},  // A reply to the first round.
                       {14ms, retaken_with(2, 1), "wait 62"},
                       {15ms, retaken_with(2, 0), "granted; wait 300"},
                   });
     BOOST_TEST(machine.value() == 2U);
-    BOOST_TEST((machine.valid_until() == at(988ms)));  // counted from the first round
+    BOOST_TEST((machine.valid_until() == at(988ms)));  // Counted from the first round.
 }
 
 BOOST_AUTO_TEST_CASE(votes_that_cannot_bring_one_number_are_not_awaited) {
@@ -1272,7 +1274,8 @@ BOOST_AUTO_TEST_CASE(a_denial_of_an_earlier_round_does_not_end_the_belief_in_a_l
                       {6ms, acquired_with(2, 1), "wait 12"},
                       {12ms, timer(), "acquire; wait 62"},
                       {13ms, acquired('D', 2), "wait never"},
-                      {14ms, give_up(), "release; wait 64"},  // to all: the third may yet grant
+                      // It goes to all instances, because the third may still grant.
+                      {14ms, give_up(), "release; wait 64"},
                   });
 }
 
@@ -1283,7 +1286,7 @@ BOOST_AUTO_TEST_CASE(a_round_that_is_not_executed_takes_nothing_away) {
                       {5ms, acquired('D', 2), "wait 50"},
                       {5ms, acquired_with(1, 0), "wait 50"},
                       {6ms, acquired_with(2, 1), "acquire; wait 56"},
-                      {7ms, retaken('F', 0), "wait 56"},  // it still has the first number
+                      {7ms, retaken('F', 0), "wait 56"},  // It still has the first number.
                       {8ms, retaken('D', 2), "failed contended; release 01; wait 58"},
                   });
 }
@@ -1299,7 +1302,7 @@ BOOST_AUTO_TEST_CASE(a_late_answer_to_an_earlier_round_does_not_end_the_wait_for
                       {14ms, give_up(), "release; wait 64"},
                       {15ms, released('G', 0), "wait 64"},
                       {16ms, released('G', 1), "resolved released; wait never"},
-                      {17ms, acquired('D', 2), "wait never"},  // the latest may still grant
+                      {17ms, acquired('D', 2), "wait never"},  // The latest may still grant.
                       {18ms, retaken('D', 2), "wait 1030"},
                   });
 }

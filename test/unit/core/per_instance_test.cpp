@@ -14,7 +14,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(one_per_instance)
 
-// Up to five are kept in place, more on the heap; nobody should notice.
+// Up to five elements are stored in place, and more on the heap. The behaviour must be the same.
 
 BOOST_AUTO_TEST_CASE(has_the_requested_size_and_initial_value) {
     for (std::size_t n = 0; n != 12; ++n) {

@@ -17,13 +17,13 @@ constexpr time_point start{1000h};
 
 using kind = queue_place::event::kind_type;
 
-/// A client whose places are refreshed every 250 ms.
+/// A client that refreshes its places every 250 ms.
 struct scene {
     queue_place p{queue_place_settings{}};
     time_point now = start;
 
-    /// What a step says, as text: "stay", "lock", "before" for what to send, and the advice; with the time
-    /// until which to wait, in ms from the start.
+    /// Returns a step as text. "stay", "lock" and "before" are the queries to send. The advice follows, and
+    /// then the time of the wait, in ms from the start.
     static std::string text_of(const queue_place::step& s) {
         std::string result;
         const auto add = [&result](bool wanted, const char* word) {
@@ -59,14 +59,14 @@ struct scene {
         return told(kind::timer);
     }
 
-    /// Denied, and the first of all that wait.
+    /// Brings the waiter to the head of the queue after a denial.
     void wait_as_first() {
         told(kind::entered);
         told(kind::denied);
         lock_held();
         BOOST_TEST(stayed(0) == "WAIT@250");
     }
-    /// Denied, and client 7 is before it.
+    /// Brings the waiter behind client 7 after a denial.
     void wait_as_second() {
         told(kind::entered);
         told(kind::denied);
@@ -87,7 +87,7 @@ BOOST_FIXTURE_TEST_CASE(the_first_watches_the_lock_and_attempts_when_it_changes,
     BOOST_TEST(lock_held() == "@250");
     BOOST_TEST(stayed(0) == "WAIT@250");
     BOOST_TEST(told(kind::lock_changed) == "TURN@250");
-    BOOST_TEST(told(kind::denied) == "lock stay@250");  // another lock has taken it
+    BOOST_TEST(told(kind::denied) == "lock stay@250");  // Another client has acquired the lock.
 }
 
 BOOST_FIXTURE_TEST_CASE(a_lock_that_is_free_already_is_attempted_at_once, scene) {
@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_that_is_free_already_is_attempted_at_once, scene)
     BOOST_TEST(stayed(0) == "TURN@250");
 }
 
-/// It asks for its position after it has begun to watch: so no change of that ticket is missed.
+/// It queries its position after it has begun to watch the ticket, so that it misses no change.
 BOOST_FIXTURE_TEST_CASE(another_watches_the_ticket_before_it_and_asks_again, scene) {
     told(kind::entered);
     told(kind::denied);
@@ -106,10 +106,10 @@ BOOST_FIXTURE_TEST_CASE(another_watches_the_ticket_before_it_and_asks_again, sce
     BOOST_TEST(p.before() == 7U);
     BOOST_TEST(before_there() == "@250");
     BOOST_TEST(stayed(7) == "WAIT@250");
-    BOOST_TEST(told(kind::lock_changed) == "@250");  // another's turn
+    BOOST_TEST(told(kind::lock_changed) == "@250");  // It is the turn of another waiter.
     BOOST_TEST(told(kind::before_changed) == "before stay@250");
     before_there();
-    BOOST_TEST(stayed(0) == "lock stay@250");  // it is the first now
+    BOOST_TEST(stayed(0) == "lock stay@250");  // It is the first waiter now.
     lock_held();
     BOOST_TEST(stayed(0) == "WAIT@250");
 }
@@ -166,17 +166,17 @@ BOOST_FIXTURE_TEST_CASE(the_end_of_what_it_watches_is_as_a_change, scene) {
 
 BOOST_FIXTURE_TEST_CASE(the_ticket_is_kept_alive_at_any_time, scene) {
     BOOST_TEST(told(kind::entered) == "@250");
-    BOOST_TEST(at(250ms) == "stay@500");  // the client holds the lock itself
+    BOOST_TEST(at(250ms) == "stay@500");  // The client itself holds the lock.
     BOOST_TEST(stayed(0) == "@500");
     now += 10ms;
     told(kind::denied);
     lock_held();
     BOOST_TEST(stayed(0) == "WAIT@510");
-    BOOST_TEST(at(510ms) == "lock stay@760");  // in case that a notification was lost
+    BOOST_TEST(at(510ms) == "lock stay@760");  // A notification may have been lost.
     lock_held();
     BOOST_TEST(stayed(0) == "WAIT@760");
     BOOST_TEST(told(kind::lock_changed) == "TURN@760");
-    BOOST_TEST(at(760ms) == "stay@1010");  // while it attempts
+    BOOST_TEST(at(760ms) == "stay@1010");  // During its attempt.
     BOOST_TEST(stayed(0) == "@1010");
     BOOST_TEST(told(kind::attempting) == "@1010");
 }
@@ -185,7 +185,7 @@ BOOST_FIXTURE_TEST_CASE(a_heartbeat_tells_of_another_position, scene) {
     wait_as_second();
     BOOST_TEST(at(250ms) == "before stay@500");
     before_there();
-    BOOST_TEST(stayed(0) == "WAIT@500");  // the lock is watched already
+    BOOST_TEST(stayed(0) == "WAIT@500");  // The lock is watched already.
 }
 
 BOOST_FIXTURE_TEST_CASE(missing_places_make_it_ask_again, scene) {
@@ -205,7 +205,7 @@ BOOST_FIXTURE_TEST_CASE(without_answers_it_is_left_to_the_waiter, scene) {
     failed(kind::lock);
     BOOST_TEST(failed(kind::stayed) == "ON ITS OWN@500");
     BOOST_TEST(at(500ms) == "lock stay@750");
-    lock_held();  // it is back
+    lock_held();  // The instance has recovered.
     BOOST_TEST(stayed(0) == "WAIT@750");
 }
 
@@ -217,7 +217,7 @@ BOOST_FIXTURE_TEST_CASE(after_a_gap_it_asks_for_everything_again, scene) {
     BOOST_TEST(second.told(kind::all_changed) == "before stay@250");
 }
 
-/// An attempt writes the lock, and no client is told of its own writes, nor of what comes after.
+/// An attempt writes the lock. A client is not notified of its own writes, nor of the changes that follow.
 BOOST_FIXTURE_TEST_CASE(an_attempt_ends_what_it_watches, scene) {
     wait_as_first();
     told(kind::attempting);
@@ -231,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(answers_from_before_a_denial_are_not_the_last_word, scen
     told(kind::lock_changed);
     told(kind::attempting);
     BOOST_TEST(told(kind::denied) == "lock stay@500");
-    BOOST_TEST(stayed(0) == "@500");  // from before
+    BOOST_TEST(stayed(0) == "@500");  // From before the denial.
     BOOST_TEST(lock_held() == "@500");
     BOOST_TEST(stayed(0) == "stay@500");
     BOOST_TEST(stayed(0) == "WAIT@500");

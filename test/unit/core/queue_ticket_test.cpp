@@ -22,8 +22,8 @@ struct scene {
     queue_ticket p{queue_ticket_settings{}};
     time_point now = start;
 
-    /// What a step says, as text: "join", "lock", "before" for what to send, and the advice; with the time
-    /// until which to wait, in ms from the start.
+    /// Returns a step as text. "join", "lock" and "before" are the commands to send. The advice follows, and
+    /// then the time of the wait, in ms from the start.
     static std::string text_of(const queue_ticket::step& s) {
         std::string result;
         const auto add = [&result](bool wanted, const char* word) {
@@ -72,14 +72,14 @@ struct scene {
     std::string timer() { return told(kind::timer); }
     void at(milliseconds time) { now = start + time; }
 
-    /// Behind another one, and watching it.
+    /// Brings the waiter behind another waiter, whose ticket it watches.
     void stand_behind(milliseconds its_ticket = 900ms) {
         join();
         joined(7);
         BOOST_TEST_REQUIRE(before_there(its_ticket) == "WAIT@250");
     }
 
-    /// The same. After its first look at the lock it watches that, too.
+    /// Brings the waiter behind another waiter. After its first query of the lock, it also watches the lock.
     void stand_behind_and_watch_the_lock() {
         stand_behind();
         at(250ms);
@@ -88,17 +88,17 @@ struct scene {
         BOOST_TEST_REQUIRE(lock_held() == "WAIT@500");
     }
 
-    /// Behind another client, whose ticket may change because that client has renewed it.
+    /// Brings the waiter behind a client whose ticket may change by its own renewal.
     void stand_behind_an_old_ticket() { stand_behind(490ms); }
 
-    /// The first, and watching the lock.
+    /// Brings the waiter to the head of the queue, where it watches the lock.
     void stand_first() {
         join();
         joined(0);
         BOOST_TEST_REQUIRE(lock_held() == "WAIT@250");
     }
 
-    /// The first, woken twice, at 10 and 20 ms, and denied both times.
+    /// Brings the waiter to the head of the queue. It is woken at 10 and 20 ms, and denied both times.
     void stand_first_in_vain() {
         stand_first();
         at(10ms);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_moves_from_the_end_of_the_queue_to_its_turn) {
     BOOST_TEST(s.before_changed() == "@341");
     BOOST_TEST(s.lock_changed() == "@341");
     s.at(250ms);
-    BOOST_TEST(s.timer() == "@341");  // it does not join again
+    BOOST_TEST(s.timer() == "@341");  // It does not join again.
     s.at(341ms);
     BOOST_TEST(s.timer() == "OVER@341");
 }
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_leaving_client_may_rejoin_after_a_sixteenth_of_its_hold) 
     BOOST_TEST(never_held.rejoins_after() == 0);
 }
 
-/// By the attempts of a writer the servers learn that it waits, and a reader joins others.
+/// The attempts of a writer announce it to the servers, and a reader may join other readers.
 BOOST_AUTO_TEST_CASE(the_head_may_attempt_while_the_lock_is_held) {
     queue_ticket_settings settings;
     settings.attempts_while_held = true;
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_denied_waiter_at_the_head_watches_the_lock) {
     BOOST_TEST(s.lock_held() == "WAIT@250");
     BOOST_TEST(s.lock_changed() == "TURN@250");
     s.denied();
-    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");  // that was no guess
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");  // The turn came from a real change.
 }
 
 BOOST_AUTO_TEST_CASE(a_lone_waiter_attempts_if_the_lock_is_free) {
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_change_during_a_query_is_not_lost) {
     BOOST_TEST(s.timer() == "join lock@500");
     BOOST_TEST(s.before_changed() == "@500");
     BOOST_TEST(s.lock_held() == "@500");
-    BOOST_TEST(s.joined(7) == "join@500");  // again; the lock is watched
+    BOOST_TEST(s.joined(7) == "join@500");  // Asks again, but not for the lock that it watches.
     BOOST_TEST(s.joined(0) == "WAIT@500");
     BOOST_TEST(s.lock_changed() == "TURN@500");
 }
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(the_head_rejoins_if_the_lock_changes_during_its_query) {
     BOOST_TEST(s.all_changed() == "join lock@250");
     BOOST_TEST(s.lock_changed() == "@250");
     BOOST_TEST(s.joined(0) == "@250");
-    BOOST_TEST(s.lock_held() == "join@250");  // what it says came after the change
+    BOOST_TEST(s.lock_held() == "join@250");  // The reply describes the state after the change.
     BOOST_TEST(s.joined(0) == "WAIT@250");
 }
 
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(the_head_attempts_even_without_a_notification) {
     s.stand_first();
     s.at(250ms);
     BOOST_TEST(s.timer() == "TURN@250");
-    BOOST_TEST(s.timer() == "join@500");  // to keep its position
+    BOOST_TEST(s.timer() == "join@500");  // Keeps its position.
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_keeps_its_position_by_rejoining) {
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_keeps_its_position_by_rejoining) {
     s.joined(7);
     BOOST_TEST(s.lock_held() == "WAIT@500");
     s.at(500ms);
-    BOOST_TEST(s.timer() == "join@750");  // the lock is watched since
+    BOOST_TEST(s.timer() == "join@750");  // The lock has been watched since then.
     BOOST_TEST(s.joined(7) == "WAIT@750");
 }
 
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(the_head_waits_on_its_own_after_a_denied_turn) {
     BOOST_TEST(s.lock_changed() == "@250");
     BOOST_TEST(s.before_changed() == "@250");
     s.at(250ms);
-    BOOST_TEST(s.timer() == "join@500");  // only to keep the position
+    BOOST_TEST(s.timer() == "join@500");  // Only keeps the position.
     BOOST_TEST(s.joined(0) == "@500");
 }
 
@@ -357,9 +357,9 @@ BOOST_AUTO_TEST_CASE(the_head_polls_after_repeated_wakes_without_a_grant) {
     s.at(30ms);
     BOOST_TEST(s.lock_changed() == "@270");
     s.at(31ms);
-    BOOST_TEST(s.denied() == "lock POLL@281");  // to be told of the next change too
+    BOOST_TEST(s.denied() == "lock POLL@281");  // Also tracks the next change.
     s.at(32ms);
-    BOOST_TEST(s.denied() == "POLL@281");  // though that is not answered yet
+    BOOST_TEST(s.denied() == "POLL@281");  // The query has not been answered yet.
     BOOST_TEST(s.lock_held() == "@270");
     s.at(34ms);
     BOOST_TEST(s.denied() == "POLL@270");
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(a_polling_head_keeps_its_position) {
     s.at(269ms);
     BOOST_TEST(s.denied() == "lock POLL@519");
     s.at(270ms);
-    BOOST_TEST(s.timer() == "@519");  // not before that is answered
+    BOOST_TEST(s.timer() == "@519");  // It waits for the reply first.
     BOOST_TEST(s.lock_held() == "@270");
     BOOST_TEST(s.timer() == "join@520");
     BOOST_TEST(s.denied() == "POLL@520");
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(polling_stops_when_the_holder_keeps_the_lock) {
     BOOST_TEST(s.joined(0) == "ON ITS OWN@530");
     s.at(281ms);
     s.lock_changed();
-    BOOST_TEST(s.denied() == "join@531");  // which is the first change in a long time
+    BOOST_TEST(s.denied() == "join@531");  // This is the first change in a long time.
 }
 
 BOOST_AUTO_TEST_CASE(polling_stops_behind_another_waiter) {
@@ -458,12 +458,12 @@ BOOST_AUTO_TEST_CASE(a_waiter_denied_behind_others_waits_again) {
     s.at(250ms);
     s.timer();
     s.joined(7);
-    s.lock_free();  // its turn
+    s.lock_free();  // Its turn.
     BOOST_TEST(s.denied() == "join@500");
     BOOST_TEST(s.joined(7) == "WAIT@500");
     s.before_changed();
     s.lock_held();
-    BOOST_TEST(s.joined(0) == "WAIT@500");  // as if it had never been denied
+    BOOST_TEST(s.joined(0) == "WAIT@500");  // Earlier denials do not count any more.
 }
 
 BOOST_AUTO_TEST_CASE(a_denial_during_a_rejoin_is_handled_afterwards) {
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(a_failed_or_silent_queue_server_is_reported_as_broken) {
     BOOST_TEST(t.timer() == "BROKEN@500");
 }
 
-/// Idle waiters cost the keeper little. A fault of which nobody tells at most doubles a wait.
+/// Idle waiters cost the queue server little. An unreported fault at most doubles a wait.
 BOOST_AUTO_TEST_CASE(a_long_waiting_client_rejoins_less_often) {
     scene s;
     s.stand_behind();
@@ -548,11 +548,11 @@ BOOST_AUTO_TEST_CASE(a_new_position_resets_the_rejoin_interval) {
     }
 }
 
-/// Its client has waited for long, so it is written anew less often.
+/// The client of this ticket has waited for long, so it rewrites the ticket less often.
 BOOST_AUTO_TEST_CASE(a_longer_ticket_ahead_is_renewed_less_often) {
     struct row {
         milliseconds remaining;
-        milliseconds written_from;  // on
+        milliseconds written_from;  // // A change from this time on may be a renewal.
     };
     for (const row& r : {row{501ms, 1ms}, row{1000ms, 500ms}, row{1001ms, -999ms},
                          row{4000ms, 2000ms}, row{4001ms, -3999ms}, row{16000ms, 8000ms}}) {

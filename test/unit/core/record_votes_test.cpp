@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What an acquire makes of votes that deny it with a record.
+// The effect of denials with a record on an acquire.
 
 #include "core/acquire.hpp"
 #include "core/lease.hpp"
@@ -40,7 +40,7 @@ round round_of(const std::vector<vote>& votes, std::size_t instances) {
     return result;
 }
 
-/// How an attempt ends by these votes, which come one after the other.
+/// Returns the outcome of an attempt with these votes, which arrive in this order.
 std::optional<acquire_outcome> attempt(const std::vector<vote>& votes, std::size_t instances) {
     lease_settings settings;
     settings.instances = instances;
@@ -56,7 +56,7 @@ std::optional<acquire_outcome> attempt(const std::vector<vote>& votes, std::size
     return result;
 }
 
-/// What an acquire does after such an attempt: it fails so, or goes on.
+/// Returns the failure of an acquire after such an attempt, or nothing if it continues.
 std::optional<acquire_outcome> after(const std::vector<vote>& votes, std::size_t instances) {
     acquire_settings settings;
     settings.instances = instances;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_denial_that_names_something_else_is_no_record) {
     BOOST_TEST(round_of({labelled, labelled}, 3).record().count == 0U);
 }
 
-/// The votes that are out may make a quorum of a record.
+/// The outstanding votes may complete a quorum for a record.
 BOOST_AUTO_TEST_CASE(an_attempt_waits_for_a_record_that_may_have_a_quorum) {
     using outcome = std::optional<acquire_outcome>;
     const outcome denied = acquire_outcome::contended;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_waits_for_a_record_that_may_have_a_quorum) {
     BOOST_TEST((attempt({has("x"), yes, yes}, 3) == acquire_outcome::granted));
 }
 
-/// A quorum of records, or of records and grants, is no reason to wait.
+/// An acquire does not wait if the records, or records and grants, form a quorum.
 BOOST_AUTO_TEST_CASE(an_acquire_ends_if_records_and_grants_are_a_quorum) {
     const std::optional<acquire_outcome> completed = acquire_outcome::completed;
     const std::optional<acquire_outcome> goes_on;

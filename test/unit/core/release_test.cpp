@@ -17,8 +17,8 @@ using release_script = script<sized_release>;
 
 constexpr std::uint64_t seed = 42;
 
-/// Five instances that have 50 ms to vote; the lease is valid until 988 and its keys are gone at
-/// 1012; waits of 10 to 20 ms.
+/// Settings of five instances that have 50 ms to vote. The lease is valid until 988 ms, and its keys have
+/// expired at 1012 ms. The waits are 10 to 20 ms.
 release_settings five() {
     release_settings s;
     s.instances = 5;
@@ -29,12 +29,12 @@ release_settings five() {
     return s;
 }
 
-/// The wait that a machine with our seed takes before retry number `retry`, from 1.
+/// Returns the wait of a machine with this seed before retry number `retry`, counted from 1.
 duration pause(std::size_t retry, const release_settings& settings = five()) {
     return settings.retry.delay(retry - 1, random_number(seed, retry));
 }
 
-/// One that gives back to the first `concerned` instances.
+/// Returns a release that concerns the first `concerned` instances.
 sized_release giving_back(std::size_t concerned = 5, const release_settings& settings = five(),
                           instance_set open = {}) {
     instance_set holding;
@@ -69,12 +69,12 @@ release::event accepting(std::size_t i) {
     return release::event::accepting(i);
 }
 
-/// There was no such key.
+/// The key did not exist.
 release::event nothing(std::size_t i) {
     return voted('N', i);
 }
 
-/// The key was somebody else's.
+/// The key belonged to another holder.
 release::event taken(std::size_t i) {
     return voted('D', i);
 }
@@ -85,7 +85,7 @@ std::string say(sized_release& machine, const release::event& e, duration now) {
 
 BOOST_AUTO_TEST_SUITE(releasing)
 
-// What is said to the caller.
+// The outcome for the caller.
 
 BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote) {
     for (std::size_t n = 1; n <= 7; ++n) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
         std::size_t instances;
         std::size_t concerned;
         duration started;
-        std::string letters;  // the last one tells; '.' = nothing more until the time is up
+        std::string letters;  // The last one decides. '.' is silence until the timeout.
         std::string expected;
     };
     const row rows[] = {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
         {1, 1, in_time, "D", "lost"},
         {1, 1, in_time, "F", "no_quorum"},
         {1, 1, in_time, ".", "no_quorum"},
-        {1, 1, expired, "G", "released"},  // ours to the end, though nobody could rely on it
+        {1, 1, expired, "G", "released"},  // The key outlived the validity.
         {1, 1, expired, "N", "expired"},
         {1, 1, expired, "F", "no_quorum"},
         {2, 2, in_time, "GG", "released"},
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
         {3, 3, in_time, "NGG", "released"},
         {3, 3, in_time, "NN", "lost"},
         {3, 3, in_time, "NGN", "lost"},
-        {3, 3, in_time, "GNF", "released"},  // two answered, and nothing speaks against it
+        {3, 3, in_time, "GNF", "released"},  // Two instances have answered, and none contradicts.
         {3, 3, in_time, "GFF", "no_quorum"},
         {4, 4, in_time, "NN", "lost"},
         {4, 4, in_time, "GGFG", "released"},
@@ -160,9 +160,9 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
         {5, 5, expired, "NNN", "expired"},
         {5, 5, expired, "GGG", "released"},
         {5, 5, expired, "GGNNN", "expired"},
-        {5, 5, expired, "GG.", "expired"},  // after 1012: the rest is gone by itself
+        {5, 5, expired, "GG.", "expired"},  // After 1012 ms, the remaining keys have expired.
         {5, 5, expired, "NND", "lost"},
-        // Not ours; whether it is anybody else's is not known.
+        // The key has another value. Whether another holder has it is unknown.
         {1, 1, in_time, "U", "lost"},
         {1, 1, expired, "U", "expired"},
         {5, 5, in_time, "UUU", "lost"},
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
         {5, 5, in_time, "GUFFG", "released"},
         {5, 5, expired, "UNU", "expired"},
         {5, 5, expired, "UUD", "lost"},
-        // Of those that are known not to have it, nothing is asked; they are no votes for it.
+        // Instances without the key are not asked, and do not count as votes for it.
         {5, 3, in_time, "GGG", "released"},
         {5, 3, in_time, "N", "lost"},
         {5, 3, in_time, "GGN", "lost"},
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
                     BOOST_TEST(words.starts_with("wait "));
                 }
             }
-            // Said once, whatever else comes.
+            // The outcome is reported once, whatever else happens.
             for (std::size_t i = 0; i != r.instances; ++i) {
                 for (const char letter : {'G', 'N', 'D', 'F'}) {
                     const std::string words = say(machine, voted(letter, i), r.started + 60ms);
@@ -239,9 +239,12 @@ BOOST_AUTO_TEST_CASE(is_resolved_at_the_latest_when_the_keys_have_expired) {
         std::string expected;
     };
     const row rows[] = {
-        {1000ms, "", "resolved expired; ended"},     {1000ms, "GN", "resolved expired; ended"},
-        {987ms, "", "resolved no_quorum; ended"},  // valid when it began: nobody told whether it was ours
-        {987ms, "GNF", "resolved no_quorum; ended"}, {987ms, "GNG", "resolved released; ended"},
+        {1000ms, "", "resolved expired; ended"},
+        {1000ms, "GN", "resolved expired; ended"},
+        // The lease was valid at the start, but no reply confirms it.
+        {987ms, "", "resolved no_quorum; ended"},
+        {987ms, "GNF", "resolved no_quorum; ended"},
+        {987ms, "GNG", "resolved released; ended"},
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT("from " << in_ms(r.started) << " on: " << r.letters) {
@@ -255,7 +258,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_at_the_latest_when_the_keys_have_expired) {
     }
 }
 
-// An attempt that failed is given back by the same machine.
+// The same machine rolls back a failed attempt.
 
 release_settings attempt() {
     release_settings s = five();
@@ -268,7 +271,7 @@ BOOST_AUTO_TEST_CASE(fewer_grants_than_a_quorum_are_rolled_back_too) {
         BOOST_TEST_CONTEXT(concerned << " concerned") {
             sized_release machine = giving_back(concerned, attempt());
             const std::string all = concerned == 1 ? "0" : "01";
-            // Nobody waits for the outcome, but it comes, once.
+            // No caller waits for the outcome, but it is reported once.
             BOOST_TEST(say(machine, start(), 0ms) ==
                        "resolved expired; send " + all + "; wait 1012");
             for (std::size_t i = 0; i != concerned; ++i) {
@@ -316,11 +319,11 @@ BOOST_AUTO_TEST_CASE(reports_the_answer_of_each_instance) {
     BOOST_TEST((votes.vote_of(3)->reason == failure::down));
     BOOST_TEST(*votes.vote_of(3)->detail == "why not");
     BOOST_TEST((votes.vote_of(4)->kind == vote_kind::failed));
-    BOOST_TEST((votes.vote_of(5)->reason == failure::timeout));  // silent
+    BOOST_TEST((votes.vote_of(5)->reason == failure::timeout));  // Silent.
     BOOST_TEST((votes.vote_of(6)->key == key_state::unknown));
-    BOOST_TEST((votes.vote_of(7)->key == key_state::absent));  // never had it
+    BOOST_TEST((votes.vote_of(7)->key == key_state::absent));  // It never had the key.
 
-    // Of several answers the last counts.
+    // The last of several replies counts.
     say(machine, timer(), 1ms + pause(1));
     say(machine, deleted(3), 40ms);
     BOOST_TEST((machine.votes().vote_of(3)->kind == vote_kind::granted));
@@ -333,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_holder_with_a_label_is_another_holder) {
     BOOST_TEST((machine.votes().vote_of(0)->key == key_state::foreign));
 }
 
-// Trying again.
+// Retries.
 
 BOOST_AUTO_TEST_CASE(retries_only_the_failed_instances) {
     sized_release machine = giving_back();
@@ -343,7 +346,7 @@ BOOST_AUTO_TEST_CASE(retries_only_the_failed_instances) {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, failed(1), "wait " + in_ms(second)},
                       {2ms, deleted(0), "wait " + in_ms(second)},
-                      {3ms, failed(3), "wait " + in_ms(second)},  // goes with the first
+                      {3ms, failed(3), "wait " + in_ms(second)},  // Retried with the first.
                       {4ms, deleted(2), "wait " + in_ms(second)},
                       {second - 1ns, timer(), "wait " + in_ms(second)},
                       {second, timer(), "send 13; wait 50"},
@@ -378,7 +381,7 @@ BOOST_AUTO_TEST_CASE(retries_with_growing_backoff_until_the_keys_have_expired) {
     BOOST_TEST(say(machine, timer(), 1012ms) == "ended");
 }
 
-// Those that were down.
+// Instances that were down.
 
 BOOST_AUTO_TEST_CASE(retries_a_down_instance_when_it_has_recovered) {
     sized_release machine = giving_back();
@@ -391,10 +394,10 @@ BOOST_AUTO_TEST_CASE(retries_a_down_instance_when_it_has_recovered) {
                       {50ms, timer(), "resolved no_quorum; wait 1012"},
                       {300ms, timer(), "wait 1012"},
                       {400ms, accepting(1), "send 1; wait 1012"},
-                      {401ms, accepting(1), "wait 1012"},  // it has been asked
+                      {401ms, accepting(1), "wait 1012"},  // It has been asked already.
                       {402ms, failed(1, failure::down), "wait 1012"},
-                      {500ms, accepting(0), "wait 1012"},  // there is nothing to give back
-                      {500ms, accepting(4), "wait 1012"},  // it has been asked long since
+                      {500ms, accepting(0), "wait 1012"},  // It has nothing to release.
+                      {500ms, accepting(4), "wait 1012"},  // Its request is still pending.
                       {600ms, accepting(1), "send 1; wait 1012"},
                       {601ms, deleted(1), "wait 1012"},
                       {700ms, accepting(2), "send 2; wait 1012"},
@@ -416,7 +419,7 @@ BOOST_AUTO_TEST_CASE(an_instance_that_recovers_in_time_decides_the_outcome) {
                   });
 }
 
-// To try is cheap then.
+// An additional attempt is cheap in this case.
 BOOST_AUTO_TEST_CASE(retries_down_instances_together_with_failed_ones) {
     sized_release machine = giving_back();
     const duration second = 2ms + pause(1);
@@ -456,7 +459,7 @@ BOOST_AUTO_TEST_CASE(a_retry_may_decide_the_outcome_in_time) {
                   });
 }
 
-// Which instances it asks.
+// The instances that are asked.
 
 BOOST_AUTO_TEST_CASE(sends_one_release_to_each_instance_concerned) {
     for (std::size_t n = 1; n <= 7; ++n) {
@@ -480,7 +483,7 @@ BOOST_AUTO_TEST_CASE(sends_one_release_to_each_instance_concerned) {
                                mask << " of " << n);
                 }
             }
-            BOOST_TEST(!machine.resume(timer(), at(0ms)).send);  // they have been asked
+            BOOST_TEST(!machine.resume(timer(), at(0ms)).send);  // They have been asked already.
         }
     }
 }
@@ -496,7 +499,7 @@ BOOST_AUTO_TEST_CASE(retries_failed_instances_when_the_backoff_has_passed) {
                 for (std::size_t i = 0; i != n; ++i) {
                     const auto words =
                         say(machine, all_fail || i != 0 ? failed(i) : deleted(i), 1ms);
-                    BOOST_TEST(!has(words, "send"));  // before it is time
+                    BOOST_TEST(!has(words, "send"));  // Not before the backoff has passed.
                 }
                 const lease_step step = machine.resume(timer(), at(40ms));
                 const bool sends = all_fail || n != 1;
@@ -510,7 +513,7 @@ BOOST_AUTO_TEST_CASE(retries_failed_instances_when_the_backoff_has_passed) {
     }
 }
 
-// Votes twice, and late.
+// Repeated and late votes.
 
 BOOST_AUTO_TEST_CASE(counts_each_instance_once) {
     sized_release machine = giving_back();
@@ -558,7 +561,7 @@ BOOST_AUTO_TEST_CASE(ends_when_the_keys_have_expired_despite_missing_votes) {
                   });
 }
 
-// Grants of the acquire that is being given back.
+// Late grants of an acquire that is being rolled back.
 
 BOOST_AUTO_TEST_CASE(a_late_grant_where_nothing_was_found_is_released_again) {
     for (const auto& before : {nothing(3), taken(3)}) {
@@ -567,7 +570,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_where_nothing_was_found_is_released_again) {
                           {0ms, start(), "send 0123; wait 50"},
                           {1ms, before, "wait 50"},
                           {2ms, late_grant(3), "send 3; wait 50"},
-                          {3ms, late_grant(4), "send 4; wait 50"},  // was not asked at all
+                          {3ms, late_grant(4), "send 4; wait 50"},  // It had not been asked.
                           {4ms, deleted(3), "wait 50"},
                           {4ms, deleted(4), "wait 50"},
                           {5ms, deleted(0), "resolved released; wait 1012"},
@@ -598,14 +601,14 @@ BOOST_AUTO_TEST_CASE(a_late_grant_repeats_a_release_that_found_nothing) {
                       {1ms, late_grant(1), "wait 50"},
                       {2ms, nothing(0), "send 0; wait 50"},
                       {2ms, deleted(1), "wait 50"},
-                      {3ms, nothing(0), "wait 50"},  // not for ever
+                      {3ms, nothing(0), "wait 50"},  // It is not repeated again.
                       {4ms, nothing(2), "resolved expired; wait 1012"},
                       {5ms, late_grant(0), "send 0; wait 1012"},
-                      {5ms, late_grant(1), "wait 1012"},  // it was deleted after that
+                      {5ms, late_grant(1), "wait 1012"},  // Deleted after that grant.
                   });
 }
 
-/// The grant may have come after the release as well as before.
+/// The grant may have come before or after the release.
 BOOST_AUTO_TEST_CASE(a_late_grant_is_still_released_after_a_failed_release) {
     sized_release machine = giving_back(5, attempt());
     const duration second = 2ms + pause(1);
@@ -653,15 +656,15 @@ BOOST_AUTO_TEST_CASE(a_late_grant_with_the_resolving_event_is_released) {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, nothing(0), "wait 50"},
                       {2ms, nothing(1), "wait 50"},
-                      // At the end of the others' time, by the first event to come after it.
+                      // The timeout of the others ends now. This is the first event after it.
                       {50ms, late_grant(0), "resolved no_quorum; send 0; wait 1012"},
                       {51ms, deleted(0), "wait 1012"},
                   });
 }
 
-// Open ones: they may be about to execute the acquire.
+// Open instances may be about to execute the acquire.
 
-/// The attempt of one that is concerned, and open.
+/// Returns the rollback of an attempt on one open instance.
 sized_release open_one() {
     release_settings settings = attempt();
     settings.instances = 1;
@@ -704,7 +707,7 @@ BOOST_AUTO_TEST_CASE(an_answer_of_an_open_instance_limits_the_release_time) {
                               {0ms, start(), "send 0; wait 50"},
                               {50ms, timer(), "resolved no_quorum; wait never"},
                               {300ms, r.answer, "wait " + until},
-                              {400ms, r.answer, "wait " + until},  // once
+                              {400ms, r.answer, "wait " + until},  // Only the first reply counts.
                               {1012ms, timer(), "wait " + until},
                               {1312ms, timer(), r.closes ? "ended" : "wait never"},
                           });

@@ -17,8 +17,8 @@ namespace {
 using boost::unit_test::label;
 using renew_script = script<renew>;
 
-/// Five instances that have 50 ms to vote; a ttl of a second, of which a grant is valid for 988 ms
-/// and its loss is announced after 938; renewed each 300 ms.
+/// Settings of five instances that have 50 ms to vote, with a ttl of 1 s. A grant is valid for 988 ms, and
+/// its loss is reported after 938 ms. The lease is renewed every 300 ms.
 renew_settings five() {
     renew_settings s;
     s.instances = 5;
@@ -46,7 +46,7 @@ renew_settings held_at_most(duration limit) {
     return s;
 }
 
-/// The watchdog of a lease that was asked for at 0.
+/// Returns the watchdog of a lease whose acquire was sent at 0.
 renew watchdog(const renew_settings& settings = five()) {
     return renew(settings, at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift));
 }
@@ -69,23 +69,23 @@ renew::event failed(std::size_t i, std::uint32_t round = 1) {
     return voted('F', i, round);
 }
 
-/// The key is gone.
+/// The key has expired.
 renew::event gone(std::size_t i, std::uint32_t round = 1) {
     return voted('N', i, round);
 }
 
-/// The key is somebody else's.
+/// The key belongs to another holder.
 renew::event taken(std::size_t i, std::uint32_t round = 1) {
     return voted('D', i, round);
 }
 
-/// Up to the first round, which starts at 300 ms.
+/// The steps up to the first round, which starts at 300 ms.
 const renew_script to_round_1 = {
     {0ms, timer(), "wait 300"},
     {300ms, timer(), "send #1 1000; wait 350"},
 };
 
-/// Two scripts, one after the other.
+/// Concatenates two scripts.
 renew_script operator+(renew_script first, const renew_script& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
 }
 
 BOOST_AUTO_TEST_CASE(a_late_start_of_the_watchdog_does_not_delay_the_renewal) {
-    // Asked for at 0, and granted when much of the validity had passed.
+    // The acquire was sent at 0, and granted when much of the validity had passed.
     renew machine(five(), at(900ms), at(988ms));
     play(machine, {{900ms, timer(), "send #1 1000; wait 938"},
                    {901ms, granted(0), "wait 938"},
@@ -208,12 +208,13 @@ BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_are_ignored) {
                                    {361ms, taken(4), "wait never"},
                                    {362ms, granted(0, 2), "wait 410"},
                                    {362ms, granted(1, 2), "wait 410"},
-                                   {362ms, granted(2, 7), "wait never"},  // nor those of no round
+                                   // Votes of a nonexistent round are ignored too.
+                                   {362ms, granted(2, 7), "wait never"},
                                    {363ms, granted(2, 2), "wait 660"},
                                });
 }
 
-// Rounds that fail.
+// Failed rounds.
 
 BOOST_AUTO_TEST_CASE(retries_with_growing_pauses_until_shortly_before_the_end) {
     renew machine = watchdog();
@@ -248,7 +249,7 @@ BOOST_AUTO_TEST_CASE(retries_with_growing_pauses_until_shortly_before_the_end) {
                boost::test_tools::per_element());
 }
 
-// Of the clock, which is at(0ms) at one of them.
+// The grid is that of the clock. at(0ms) lies on the grid.
 BOOST_AUTO_TEST_CASE(renewals_begin_at_multiples_of_the_grid) {
     BOOST_TEST_REQUIRE((at(0ms).time_since_epoch() % 8ms).count() == 0);
     renew_settings on_a_grid = five();
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(renewals_begin_at_multiples_of_the_grid) {
                       {595ms, timer(), "send #2 1000; wait 645"},
                       {596ms, failed(0, 2), "wait 645"},
                       {596ms, failed(1, 2), "wait 645"},
-                      {596ms, failed(2, 2), "wait 605.375"},  // soon, at any time
+                      {596ms, failed(2, 2), "wait 605.375"},  // A retry ignores the grid.
                   });
 }
 
@@ -350,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_by_the_loss_margin_before_the_validity_e
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
-    // While waiting, and in the middle of a round.
+    // Covers a loss while waiting, and a loss in the middle of a round.
     renew late = watchdog();
     play(late, {{0ms, timer(), "wait 300"}, {938ms, timer(), "lost unrenewable"}});
 
@@ -373,7 +374,7 @@ BOOST_AUTO_TEST_CASE(an_expired_validity_is_never_renewed) {
         std::string expected;
     };
     const row rows[] = {
-        {988ms - 1ns, "wait 1230"},  // late, but nobody has been told yet
+        {988ms - 1ns, "wait 1230"},  // This is late, but the loss has not been reported yet.
         {988ms, "lost unrenewable"}, {1000ms, "lost unrenewable"},
         {5s, "lost unrenewable"},    {1000h, "lost unrenewable"},
     };
@@ -430,7 +431,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_once_and_is_final) {
                                });
 }
 
-// Without renewal; with a limit.
+// Leases without renewal, and leases with a limit.
 
 BOOST_AUTO_TEST_CASE(without_renewal_the_lease_expires) {
     renew machine = watchdog(unrenewed());
@@ -454,8 +455,8 @@ BOOST_AUTO_TEST_CASE(without_renewal_the_holder_may_still_extend) {
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_despite_renewals, *label("fault-17")) {
-    // Between rounds, in a round, and by a round that wins too late; each time a twentieth of max_hold
-    // before its end.
+    // Covers an end between rounds, an end in a round, and a round that wins too late. Each loss is reported
+    // max_hold / 20 before the end.
     renew between = watchdog(held_at_most(200ms));
     play(between, {{0ms, timer(), "wait 190"},
                    {189ms, timer(), "wait 190"},
@@ -487,7 +488,7 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_despite_renewals, *label("fault-17"))
                    {475ms, timer(), "lost max_hold"}});
 }
 
-/// Every one of about 200 renewals wins, and no wait reaches beyond max_hold.
+/// Each of about 200 renewals wins, and no wait exceeds max_hold.
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_after_many_renewals, *label("fault-17")) {
     using event = renew::event;
     renew_settings settings = instances(3);
@@ -514,14 +515,15 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_after_many_renewals, *label("fault-17
     BOOST_TEST(machine.won() > 190U);
 }
 
-// Where rounds are slow, the next begins so early that two as slow as the last would be in time.
+// If rounds are slow, the next round starts earlier. Two rounds as slow as the last one must fit into the
+// remaining time.
 
 BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
-    const time_point until = core::valid_until(at(0ms), five().ttl, five().drift);  // 988 ms
+    const time_point until = core::valid_until(at(0ms), five().ttl, five().drift);  // 988 ms.
     renew quick(five(), at(319ms), until);
-    play(quick, {{319ms, timer(), "send #1 1000; wait 369"}});  // 300 ms had passed
+    play(quick, {{319ms, timer(), "send #1 1000; wait 369"}});  // 300 ms have passed.
     renew slow(five(), at(200ms), until);
-    play(slow, {{200ms, timer(), "wait 300"}});  // 938 - 2 * 200 comes later
+    play(slow, {{200ms, timer(), "wait 300"}});  // 938 - 2 * 200 is later.
     renew_settings rare = five();
     rare.interval = 500ms;
     renew slower(rare, at(250ms), until);
@@ -529,7 +531,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
                   {438ms, timer(), "send #1 1000; wait 488"},
                   {448ms, granted(0), "wait 488"},
                   {448ms, granted(1), "wait 488"},
-                  {448ms, granted(2), "wait 938"}});  // that one was quick
+                  {448ms, granted(2), "wait 938"}});  // That round was quick.
 }
 
 BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold, *label("fault-17")) {
@@ -548,11 +550,11 @@ BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant, *label("fault-17")) {
     play(machine, {{30ms, timer(), "wait 220"}, {220ms, timer(), "lost max_hold"}});
 }
 
-// Healing.
+// Restored keys.
 
 BOOST_AUTO_TEST_CASE(restores_missing_keys_once_the_same_round_is_won) {
     struct row {
-        std::string letters;  // all at 301 ms
+        std::string letters;  // All at 301 ms.
         std::vector<std::string> expected;
     };
     const std::string wait = "wait 350";
@@ -565,9 +567,9 @@ BOOST_AUTO_TEST_CASE(restores_missing_keys_once_the_same_round_is_won) {
         {"GGGN", {wait, wait, done, "heal 3 1000; wait 600"}},
         {"GGGNN", {wait, wait, done, "heal 3 1000; wait 600", "heal 4 1000; wait 600"}},
         {"NGGGN", {wait, wait, wait, "heal 0 1000; wait 600", "heal 4 1000; wait 600"}},
-        {"DGGG", {wait, wait, wait, done}},  // somebody else's: not ours to make
+        {"DGGG", {wait, wait, wait, done}},  // Another holder has the key, so it is not restored.
         {"GGGDF", {wait, wait, done, done, done}},
-        {"FGGG", {wait, wait, wait, done}},  // it did not say so, and may well have it
+        {"FGGG", {wait, wait, wait, done}},  // It has reported nothing, and may have the key.
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.letters) {
@@ -576,7 +578,7 @@ BOOST_AUTO_TEST_CASE(restores_missing_keys_once_the_same_round_is_won) {
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 BOOST_TEST(said(machine, voted(r.letters[i], i, 1), at(301ms)) == r.expected[i]);
             }
-            for (std::size_t i = 0; i != r.letters.size(); ++i) {  // once each
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {  // Once each.
                 BOOST_TEST(said(machine, gone(i), at(302ms)) == done);
             }
             BOOST_TEST(said(machine, timer(), at(303ms)) == done);
@@ -609,7 +611,8 @@ BOOST_AUTO_TEST_CASE(restores_no_keys_after_a_failed_round) {
                                    {311ms, timer(), "send #2 1000; wait 361"},
                                    {312ms, granted(1, 2), "wait 361"},
                                    {312ms, granted(2, 2), "wait 361"},
-                                   {312ms, granted(3, 2), "wait 611"},  // not by round 1's word
+                                   // The report in round 1 does not count.
+                                   {312ms, granted(3, 2), "wait 611"},
                                    {313ms, gone(0, 1), "wait never"},
                                    {313ms, gone(0, 2), "heal 0 1000; wait 611"},
                                });
@@ -649,7 +652,7 @@ BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_of_the_round) {
                    {101ms, granted(3), "extended; heal 0 2000; wait 700"}});
 }
 
-/// The key lives no longer than the others, until the next round has won.
+/// Until the next round has won, a restored key lives no longer than the other keys.
 BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_in_force_during_an_extension) {
     for (const duration next : {2000ms, 400ms}) {
         renew machine = watchdog();
@@ -678,7 +681,7 @@ BOOST_AUTO_TEST_CASE(restores_a_key_after_a_late_vote_when_a_round_is_due) {
                                });
 }
 
-// The holder's own extend.
+// Extensions by the holder.
 
 BOOST_AUTO_TEST_CASE(a_longer_ttl_takes_effect_when_its_round_is_won) {
     renew machine = watchdog();
@@ -686,7 +689,7 @@ BOOST_AUTO_TEST_CASE(a_longer_ttl_takes_effect_when_its_round_is_won) {
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
     play(machine, {{101ms, granted(0), "wait 150"}, {101ms, granted(1), "wait 150"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
-    // Renewed at the same fraction of the new ttl from then on: 600 ms.
+    // From then on, the lease is renewed at the same fraction of the new ttl, which is 600 ms.
     play(machine, {{101ms, granted(2), "extended; wait 700"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "2078");
     play(machine, {{700ms, timer(), "send #2 2000; wait 750"},
@@ -694,7 +697,7 @@ BOOST_AUTO_TEST_CASE(a_longer_ttl_takes_effect_when_its_round_is_won) {
                    {701ms, granted(1, 2), "wait 750"},
                    {701ms, granted(2, 2), "wait 1300"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "2678");
-    // And the loss is announced a twentieth of it before the end: 100 ms.
+    // The loss is reported 1/20 of the ttl before the end, which is 100 ms.
     play(machine,
          {{2577ms, timer(), "send #3 2000; wait 2578"}, {2578ms, timer(), "lost unrenewable"}});
 }
@@ -724,7 +727,8 @@ BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_shortens_the_validity) {
          {{473ms, timer(), "send #2 400; wait 474"}, {474ms, timer(), "lost unrenewable"}});
 }
 
-/// 300 ms of a day and more come to less than a nanosecond of 10 ms; and 0 would be "never".
+/// The scaled interval of a very long ttl is less than a nanosecond for a ttl of 10 ms. An interval of 0
+/// would disable the renewal.
 BOOST_AUTO_TEST_CASE(extending_to_a_far_shorter_ttl_keeps_renewing) {
     renew_settings settings = five();
     settings.ttl = 24h * 365 * 30;
@@ -793,7 +797,7 @@ BOOST_AUTO_TEST_CASE(an_extension_is_answered_once) {
                    {101ms, granted(0), "extended; wait 400"},
                    {102ms, timer(), "wait 400"},
                    {400ms, timer(), "send #2 1000; wait 450"},
-                   {401ms, granted(0, 2), "wait 700"},  // this one nobody asked for
+                   {401ms, granted(0, 2), "wait 700"},  // The holder has not requested this round.
                    {402ms, extend(1s), "send #3 1000; wait 452"},
                    {403ms, failed(0, 3), "not extended; wait 412.375"}});
 }
@@ -807,11 +811,11 @@ BOOST_AUTO_TEST_CASE(a_second_extension_may_follow_immediately) {
                    {102ms, granted(0, 2), "extended; wait 701"}});
 }
 
-/// A hand-over to another holder has to wait for it.
+/// A hand-off to another holder must wait for the extension.
 BOOST_AUTO_TEST_CASE(an_extension_blocks_hand_offs_until_it_is_answered) {
     renew machine = watchdog(instances(1));
     play(machine, to_round_1);
-    BOOST_TEST(machine.undisturbed());  // nobody has asked for this round
+    BOOST_TEST(machine.undisturbed());  // The holder has not requested this round.
     play(machine, {{301ms, extend(2s), "wait 350"}});
     BOOST_TEST(!machine.undisturbed());
     play(machine, {{302ms, granted(0), "send #2 2000; wait 352"}});
@@ -820,7 +824,7 @@ BOOST_AUTO_TEST_CASE(an_extension_blocks_hand_offs_until_it_is_answered) {
     BOOST_TEST(machine.undisturbed());
 }
 
-/// The runtime answers the holder itself then.
+/// In this case, the runtime itself answers the holder.
 BOOST_AUTO_TEST_CASE(an_extension_of_a_lost_lease_is_reported_as_a_loss) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},

@@ -16,12 +16,12 @@
 namespace colock::core::test {
 namespace {
 
-/// Two sets of `a` and of `b` out of `n` must share a member.
+/// Returns true if every two sets of `a` and of `b` members out of `n` share a member.
 constexpr bool must_share(std::size_t a, std::size_t b, std::size_t n) {
     return a + b > n;
 }
 
-/// A round of `n` in which the instances have voted by letters, in turn.
+/// Returns a round of `n` instances that have voted by letters, in turn.
 round round_of(std::size_t n, const std::string& letters) {
     round votes(n);
     for (std::size_t i = 0; i != letters.size(); ++i) {
@@ -94,11 +94,11 @@ BOOST_AUTO_TEST_CASE(stores_the_vote_of_each_instance) {
     BOOST_TEST(!votes.vote_of(1));
     BOOST_TEST((votes.vote_of(2)->kind == vote_kind::denied));
     BOOST_TEST((votes.vote_of(2)->key == key_state::foreign));
-    BOOST_TEST((votes.vote_of(2)->remaining == unknown_remaining));  // which nobody asks it for
+    BOOST_TEST((votes.vote_of(2)->remaining == unknown_remaining));  // Not queried in this case.
     BOOST_TEST(votes.vote_of(2)->detail == nullptr);
 }
 
-/// A failed quorum that is only a matter of time.
+/// A quorum may fail only because instances are still quarantined.
 BOOST_AUTO_TEST_CASE(reports_when_a_quorum_is_no_longer_quarantined) {
     using namespace std::chrono_literals;
     const auto at = [](duration d) { return time_point(d); };

@@ -21,23 +21,24 @@
 #include <string>
 #include <vector>
 
-/// Scripts for the machines: a step is an event at a time, and what the machine says to it:
+/// Scripts for the machines. A step is an event at a time, and the expected output of the machine:
 ///
 ///     {301ms, granted(2), "wait 350"},
 ///
-/// A step may have several words: "attempt; wait 50". Times are milliseconds after the script's zero.
+/// The output may have several parts, such as `attempt; wait 50`. Times are milliseconds after the zero of
+/// the script.
 namespace colock::core::test {
 
 using namespace std::chrono_literals;
 
-/// Zero of every script. Not the clock's own zero, so that a forgotten time shows.
+/// The zero of every script. It differs from the zero of the clock, so that an uninitialized time is noticed.
 inline constexpr time_point zero{std::chrono::hours(1000)};
 
 constexpr time_point at(duration after_zero) noexcept {
     return zero + after_zero;
 }
 
-/// Random number `number` of a machine with that seed, from 1.
+/// Returns random number `number` of a machine with that seed, counted from 1.
 inline std::uint64_t random_number(std::uint64_t seed, std::size_t number) {
     std::uint64_t state = seed;
     for (std::size_t i = 1; i != number; ++i) {
@@ -120,13 +121,13 @@ inline std::string name(loss why) {
     return "?";
 }
 
-/// A vote that lives as long as the test: events only refer to votes.
+/// Returns a copy of a vote that lives as long as the test. Events only refer to votes.
 inline const vote& kept(const vote& v) {
     static std::deque<vote> votes;
     return votes.emplace_back(v);
 }
 
-/// What a step says, in words, apart from what it says to send: "not extended; lost expired", or "".
+/// Returns the parts of a step as text, except the commands to send, such as `not extended; lost expired`.
 inline std::vector<std::string> words_of(const lease_step& step) {
     std::vector<std::string> words;
     if (step.extended) {
@@ -152,7 +153,7 @@ inline std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-/// What it says last: when it wants to be woken, or that it has ended.
+/// Returns the last part: the time of the next timer event, or "ended".
 inline std::string end_of(const lease_step& step) {
     return step.ended ? "ended" : "wait " + in_ms(step.until);
 }
@@ -174,7 +175,7 @@ inline std::string describe(const renew& machine, const lease_step& step) {
     return joined(words);
 }
 
-/// A release that knows for how many instances it is.
+/// A release that also stores the number of its instances.
 class sized_release : public release {
 public:
     sized_release(const release_settings& settings, instance_set holding, instance_set open,
@@ -186,7 +187,7 @@ private:
     std::size_t instances_;
 };
 
-/// "send 13", with those that it goes to.
+/// Returns a step as text, such as "send 13" with the targets.
 inline std::string describe(const sized_release& machine, const lease_step& step) {
     std::vector<std::string> words = words_of(step);
     if (step.send) {
@@ -196,7 +197,7 @@ inline std::string describe(const sized_release& machine, const lease_step& step
     return joined(words);
 }
 
-/// Feeds one event; returns in words what it says to it.
+/// Passes one event to a machine, and returns its step as text.
 template <class Machine>
 std::string said(Machine& machine, const typename Machine::event& event, time_point now) {
     const auto step = machine.resume(event, now);
@@ -213,7 +214,7 @@ struct scripted {
 template <class Machine>
 using script = std::vector<scripted<Machine>>;
 
-/// Plays a script's first `count` steps, and checks what the machine says.
+/// Plays the first `count` steps of a script, and checks the output of the machine.
 template <class Machine>
 void play_some(Machine& machine, const script<Machine>& steps, std::size_t count) {
     for (std::size_t i = 0; i != count; ++i) {
@@ -228,8 +229,8 @@ void play(Machine& machine, const script<Machine>& steps) {
     play_some(machine, steps, steps.size());
 }
 
-/// A vote from a letter: Granted, Denied (by another), None (denied: there is no key), Unknown (denied: one of
-/// these), Failed.
+/// Returns the vote for a letter: Granted, Denied (by another holder), None, Unknown, Failed. None is a
+/// denial without a key. Unknown is a denial that does not report whether the key exists.
 inline vote vote_from(char letter) {
     switch (letter) {
         case 'G':
@@ -245,7 +246,7 @@ inline vote vote_from(char letter) {
     }
 }
 
-/// Whether `word` is one of the actions in `words`.
+/// Returns true if `word` is one of the parts of `words`.
 inline bool has(const std::string& words, const std::string& word) {
     return ("; " + words).find("; " + word) != std::string::npos;
 }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The machine that finds the record of a name, or has a quorum store it, in virtual time.
+// The machine that finds the record of a name, or has a quorum store it. These tests run in virtual time.
 
 #include "core/settlement.hpp"
 
@@ -35,7 +35,7 @@ const vote yes = vote::granted();
 const vote down = vote::failed(failure::down);
 const vote lost_reply = vote::failed(failure::connection_lost);
 
-/// One settlement of several instances, and the time.
+/// A settlement with several instances, and the time.
 struct subject {
     explicit subject(task what, std::size_t instances = 3)
         : machine({.instances = instances, .instance_timeout = timeout, .retry = {4ms, 64ms}},
@@ -43,7 +43,7 @@ struct subject {
         tell(event::start());
         now += 1ms;
     }
-    /// Stores a new record.
+    /// Starts to store a new record.
     subject(const std::string& record, milliseconds life, std::size_t instances)
         : machine({.instances = instances, .instance_timeout = timeout, .retry = {4ms, 64ms}},
                   std::make_shared<const std::string>(record), life) {
@@ -52,7 +52,7 @@ struct subject {
 
     void tell(const event& e) { last = machine.resume(e, now); }
     void voted(std::size_t index, message on, const vote& v) { tell(event::voted(index, on, v)); }
-    /// The votes of the instances from the first one on.
+    /// Delivers the votes of the instances, from the first one on.
     void voted(message on, const std::vector<vote>& votes) {
         for (std::size_t i = 0; i != votes.size(); ++i) {
             voted(i, on, votes[i]);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(without_any_record_a_look_ends_with_the_last_answer) {
     BOOST_TEST(s.ended_with(settlement_outcome::unsettled));
 }
 
-/// The last one may have a record of a minority.
+/// The last vote may report a record of a minority.
 BOOST_AUTO_TEST_CASE(a_look_waits_for_all_votes) {
     subject s(task::look);
     s.voted(message::look, {nobody, nobody});
@@ -136,12 +136,12 @@ BOOST_AUTO_TEST_CASE(two_records_of_minorities_are_none) {
     BOOST_TEST(s.ended_with(settlement_outcome::unsettled));
 }
 
-/// A copy lives as long as the first one, and no longer.
+/// A copy expires together with the original.
 BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_stored_where_nobody_has_the_name) {
     subject s(task::look);
     s.voted(message::look, {nobody, has("x"), nobody});
     BOOST_TEST(s.sends(message::inspect));
-    s.voted(0, message::look, has("late"));  // of the round before
+    s.voted(0, message::look, has("late"));  // A vote of the previous round.
     s.voted(message::inspect, {nobody, has("x", 7s), nobody});
     BOOST_TEST(s.sends(message::write));
     BOOST_TEST(*s.machine.record() == "x");
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_stored_in_place_of_our_token) {
     BOOST_TEST(s.found("x"));
 }
 
-/// Another one was faster.
+/// Another client was faster.
 BOOST_AUTO_TEST_CASE(a_record_that_no_quorum_stores_is_not_found) {
     subject s(task::settle);
     s.voted(message::inspect, {nobody, has("x", 7s), nobody});
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_about_to_end_is_not_stored) {
     BOOST_TEST(s.ended_with(settlement_outcome::unsettled));
 }
 
-/// Somebody has removed its ttl.
+/// Another program has removed the ttl.
 BOOST_AUTO_TEST_CASE(a_record_without_end_is_stored_with_one) {
     subject s(task::settle);
     s.voted(message::inspect, {nobody, has("x", milliseconds::max()), nobody});
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_new_record_needs_a_quorum) {
     BOOST_TEST(s.found("x"));
 }
 
-/// Its lease ends it, and nothing else.
+/// Only the end of its lease ends the settlement.
 BOOST_AUTO_TEST_CASE(a_new_record_is_sent_again_where_nobody_knows) {
     subject s("x", 1h, 3);
     s.voted(message::write, {lost_reply, down, yes});

@@ -55,7 +55,8 @@ BOOST_AUTO_TEST_CASE(a_reported_uptime_is_reduced_by_one_second) {
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 4s, none)) == "12000");
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 11s, none)) == "5000");
     BOOST_TEST((quarantine_end(at(5s), 10s, std::chrono::hours(10000), none) < at(5s)));
-    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, -3s, none)) == "15000");  // its clock was set back
+    // The clock of the server was set back.
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, -3s, none)) == "15000");
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 4s, {})) == "12072");
 }
 

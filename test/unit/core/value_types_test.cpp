@@ -18,7 +18,7 @@
 #include <string>
 #include <type_traits>
 
-// Facts that the compiler checks: the runtime moves these around in its hot path.
+// Compile-time checks. The runtime moves these types on its hot path.
 
 namespace colock::core::test {
 namespace {
@@ -29,35 +29,36 @@ constexpr bool moves_freely = std::is_nothrow_move_constructible_v<T>&&
 
 static_assert(moves_freely<vote>);
 
-// Events are plain values: they refer to the votes.
+// Events are plain values that refer to votes.
 static_assert(std::is_trivially_copyable_v<acquire::event> && sizeof(acquire::event) <= 40);
 static_assert(std::is_trivially_copyable_v<lease::event> && sizeof(lease::event) <= 48);
 static_assert(std::is_trivially_copyable_v<renew::event> && sizeof(renew::event) <= 40);
 static_assert(std::is_trivially_copyable_v<release::event> && sizeof(release::event) <= 24);
 
-// The machines stay where they were made; a copy is a replay's. (A renew keeps its votes elsewhere, and an acquire has
-// none.)
+// Machines stay at their place of construction. Only a replay copies one. A renew stores its votes elsewhere,
+// and an acquire has no votes.
 static_assert(moves_freely<acquire> && std::is_copy_constructible_v<acquire>);
 static_assert(moves_freely<renew> && !std::is_copy_constructible_v<renew>);
 static_assert(!std::is_move_assignable_v<release> && std::is_copy_constructible_v<release>);
 
-// Steps are plain values, and small.
+// Steps are small plain values.
 static_assert(std::is_trivially_copyable_v<acquire::step> && sizeof(acquire::step) <= 16);
 static_assert(std::is_trivially_copyable_v<lease_step> && sizeof(lease_step) <= 64);
 static_assert(sizeof(lease_tag) == 4);
 static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 96);
 
-// Processes agree on it: the published values.
+// The published values. All processes must agree on the hash.
 static_assert(stable_hash("") == 0xcbf29ce484222325U && stable_hash("a") == 0xaf63dc4c8601ec8cU &&
               stable_hash("foobar") == 0x85944171f73967e8U);
 
-// One vote per command: small. A machine per lock operation: not large.
+// There is one vote per command, so votes are small. There is one machine per lock operation, so machines are
+// not large.
 static_assert(sizeof(vote) <= 32);
 static_assert(sizeof(acquire) <= 512);
 static_assert(sizeof(renew) <= 512);
 static_assert(sizeof(release) <= 256);
 
-// The clock that no operator can set back.
+// An operator cannot set this clock back.
 static_assert(time_point::clock::is_steady);
 
 constexpr bool tells(failure f) {
@@ -75,7 +76,7 @@ static_assert(tells(failure::too_late) && tells(failure::server_error));
 BOOST_AUTO_TEST_SUITE(value_types)
 
 BOOST_AUTO_TEST_CASE(a_vote_contains_only_the_given_values) {
-    BOOST_TEST((vote{}.kind == vote_kind::failed));  // what nobody filled in grants nothing
+    BOOST_TEST((vote{}.kind == vote_kind::failed));  // A default vote grants nothing.
     BOOST_TEST((vote::granted().kind == vote_kind::granted));
     BOOST_TEST(vote::granted().value == 0U);
     BOOST_TEST(vote::granted(7).value == 7U);

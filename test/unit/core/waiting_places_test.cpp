@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a client knows of the order of its waiters. A random test plays it against a queue with other clients.
+// The order of waiters as far as a client can derive it. A random test compares it with a queue of several
+// clients.
 
 #include "core/waiting_places.hpp"
 
@@ -22,7 +23,7 @@ using colock::core::waiting_places;
 
 constexpr std::uint64_t another_client = 0;
 
-/// Waiters with these numbers, none of which has entered.
+/// Returns waiters with these numbers. None of them has entered.
 waiting_places waiting(std::initializer_list<std::uint64_t> numbers) {
     waiting_places result;
     for (const std::uint64_t number : numbers) {
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_gives_up_passes_on_what_it_knows) {
     BOOST_TEST(!places.may_be_handed_off(4));
 }
 
-/// It may have been there twice, since a copy of a command has come late.
+/// The removed waiter may have been in the queue twice, because a copy of a command was late.
 BOOST_AUTO_TEST_CASE(a_waiter_behind_one_that_waits_no_more_may_not) {
     waiting_places places = waiting({1, 2});
     places.on_denied(1);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(waiters_that_have_entered_again_wait_for_their_turn) {
     places.on_entered(1, 1);
     places.on_entered(2, 1);
     places.forget();
-    places.on_entered(1, another_client);  // it was there
+    places.on_entered(1, another_client);  // It was in the queue already.
     BOOST_TEST(!places.may_be_handed_off(1));
     places.on_entered(2, 1);
     places.add(3);
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(waiters_that_have_entered_again_wait_for_their_turn) {
     BOOST_TEST(places.may_be_handed_off(4));
 }
 
-/// Its first attempt was lost. The next one has entered it behind a later waiter.
+/// The first attempt was lost. The next attempt has entered the waiter behind a later waiter.
 BOOST_AUTO_TEST_CASE(a_waiter_that_entered_late_passes_nothing_on) {
     waiting_places places = waiting({2});
     places.on_entered(2, 2);
@@ -127,7 +128,8 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_entered_late_passes_nothing_on) {
     BOOST_TEST(!places.may_be_handed_off(3));
 }
 
-/// A queue with waiters of our client and of others. Commands of our client are executed in order, but some are lost, or late.
+/// A queue with waiters of this client and of others. Commands of this client are executed in order, but some
+/// are lost or late.
 class model {
 public:
     explicit model(unsigned seed) : random_(seed) {}
@@ -177,7 +179,7 @@ private:
         }
     }
 
-    /// A waiter of our client. The first one attempts, and the others enter.
+    /// Adds a waiter of this client. The first waiter attempts, and the others enter.
     void come() {
         constexpr std::size_t most = 8;
         if (local_.size() == most) {
@@ -228,7 +230,7 @@ private:
             late_.push_back(one);
         }
     }
-    /// A copy of a command that has failed.
+    /// Executes a copy of a failed command.
     void execute_late() {
         if (!late_.empty()) {
             carry_out(late_.front(), false);
@@ -266,7 +268,7 @@ private:
         }
     }
     void answer_attempt(const member& own, bool is_there, bool is_answered) {
-        // A smaller number was left behind.
+        // A waiter with a smaller number was left behind.
         while (!queue_.empty() && queue_.front().is_ours && queue_.front().number < own.number) {
             queue_.erase(queue_.begin());
         }

@@ -20,7 +20,7 @@ using kind = machine_type::event::kind_type;
 
 constexpr time_point start_time{1000h};
 
-/// One write, and the time.
+/// A write, and the time.
 struct subject {
     explicit subject(bool changes = true, duration timeout = 2s)
         : machine({.changes = changes, .retry = {4ms, 64ms}, .unavailable_timeout = timeout}, 1) {}
@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(a_write_is_applied_by_one_copy) {
     s.vote(vote::granted(7));
     BOOST_TEST(s.ended_with(write_outcome::applied));
     BOOST_TEST(!s.machine.in_doubt());
-    BOOST_TEST(!s.vote(denied(key_state::foreign)).done);  // it has ended
+    BOOST_TEST(!s.vote(denied(key_state::foreign)).done);  // It has ended.
     BOOST_TEST((s.machine.outcome() == write_outcome::applied));
 }
 
-/// The only copy was not carried out, whatever the instance remembers of others.
+/// The only copy was not executed, whatever the instance remembers of other writes.
 BOOST_AUTO_TEST_CASE(a_single_copy_is_refused_for_certain) {
     for (const key_state state : {key_state::foreign, key_state::unknown}) {
         subject s;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_lost_answer_is_asked_for_by_the_same_write) {
     }
 }
 
-/// Fault 61.
+/// Fault 61: the instance may no longer remember the write.
 BOOST_AUTO_TEST_CASE(an_instance_that_cannot_tell_leaves_the_outcome_unknown,
                      *boost::unit_test::label("fault-61")) {
     const auto outcome_after = [](key_state state) {
@@ -203,10 +203,10 @@ BOOST_AUTO_TEST_CASE(an_instance_that_is_back_ends_the_pause) {
     s.fail(failure::down);
     BOOST_TEST(s.tell(event::just(kind::wake)).ask_for_room);
     s.send();
-    BOOST_TEST(!s.tell(event::just(kind::wake)).send);  // it is sent already
+    BOOST_TEST(!s.tell(event::just(kind::wake)).send);  // It has been sent already.
 }
 
-/// The time of the pause does not count as time without an answer.
+/// The pause does not count as time without a reply.
 BOOST_AUTO_TEST_CASE(a_pause_comes_before_the_first_copy) {
     subject s;
     s.tell(event::start(3));
@@ -218,7 +218,8 @@ BOOST_AUTO_TEST_CASE(a_pause_comes_before_the_first_copy) {
     BOOST_TEST((s.last.until == begun + 2s));
 }
 
-/// Whatever comes in whatever order: it sends one copy at a time, ends in time, and claims no more than it knows.
+/// For any order of events, the machine sends one copy at a time, ends in time, and reports no unproven
+/// outcome.
 BOOST_AUTO_TEST_CASE(random_events_keep_the_verdict_true) {
     for (unsigned seed = 0; seed != 3000; ++seed) {
         std::mt19937 random(seed);
@@ -226,7 +227,7 @@ BOOST_AUTO_TEST_CASE(random_events_keep_the_verdict_true) {
         subject s(changes, 200ms);
         bool is_asked = false;
         bool is_under_way = false;
-        bool was_lost = false;  // a copy that may have been executed
+        bool was_lost = false;  // A copy may have been executed.
         vote v;
         s.tell(event::start(random() % 3));
         while (!s.last.done) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What a client submits in a turn, and when it may be sent as it is.
+// The batch of commands of one turn, and when it may be sent without a check.
 
 #include "instance/batch.hpp"
 
@@ -31,7 +31,7 @@ submission make(command_tag tag, core::instance_set targets = core::instance_set
     return result;
 }
 
-/// One command of each kind, and whether a batch with it may be sent to instance 4 as it is.
+/// One command of each kind. The flag says whether a batch with it may be sent to instance 4 without a check.
 struct sample {
     std::string text;
     core::instance_set targets;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(empty_batch_needs_no_check) {
     }
 }
 
-// Three of all kinds, in all orders: it is enough that one of them is to be questioned.
+// Tests all orders of three commands. A single command that needs a check suffices.
 BOOST_AUTO_TEST_CASE(needs_no_check_if_no_command_needs_one) {
     for (const sample& a : samples) {
         for (const sample& b : samples) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(needs_no_check_until_its_earliest_deadline) {
         BOOST_TEST(commands.unquestioned(reader, now + 1h));
         BOOST_TEST(!commands.unquestioned(reader, now + 1h + 1ns));
         BOOST_TEST(!commands.unquestioned(reader, core::never));
-        BOOST_TEST(commands.unquestioned(reader, now));  // what was asked is not remembered
+        BOOST_TEST(commands.unquestioned(reader, now));  // The result is not cached.
     }
 }
 

@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::size_t most = 1U << 20U;
 
-/// A server that takes a fixed time for each command, far away, and a client that has always more to send.
+/// A distant server that takes a fixed time for each command, and a client that always has more to send.
 class busy_link {
 public:
     busy_link(duration distance, duration service, std::size_t largest = most)
         : distance_(distance), service_(service), window(largest, 1s) {}
 
-    /// The client reads what is answered every 100 us, and sends as much as the window allows.
+    /// Runs the client. Every 100 us it reads replies and sends as much as the window allows.
     void run_for(duration time) {
         const time_point end = now + time;
         while (now < end) {
@@ -46,15 +46,16 @@ public:
     time_point now{1000h};
     std::size_t in_flight = 0;
     std::size_t answered = 0;
-    std::size_t wanted = most;  ///< at once
+    std::size_t wanted = most;  ///< The most that the client sends at once.
     duration longest_delay{};
 
 private:
-    /// Its commands are answered one after the other, `service` apart. They are not stored: there are a million a second.
+    /// A batch of commands. They are answered one by one, `service` apart. Single commands are not stored,
+    /// because there are a million per second.
     struct batch {
         time_point sent_at;
         time_point executed_from;
-        duration distance;  // of the answers
+        duration distance;  // The distance of the answers.
         std::size_t size;
         std::size_t answered = 0;
     };
@@ -116,7 +117,7 @@ double per_second(std::size_t commands, duration time) {
 
 BOOST_AUTO_TEST_SUITE(send_windows)
 
-/// However far away the server is, and however slow: it is always busy, and its queue stays short.
+/// At any distance and any service time, the server is always busy, and its queue stays short.
 BOOST_AUTO_TEST_CASE(the_window_keeps_the_server_busy_and_its_queue_short, *label("fault-113")) {
     for (const duration distance : std::vector<duration>{100us, 1ms, 20ms, 100ms}) {
         for (const duration service : std::vector<duration>{1us, 5us, 50us}) {
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(the_window_keeps_the_server_busy_and_its_queue_short, *labe
                                            << " ns") {
                 const double capacity = 1 / std::chrono::duration<double>(service).count();
                 BOOST_TEST(per_second(link.answered, 3s) > 0.9 * capacity);
-                // When the unloaded delay has been measured anew, all that the window allows is sent at once.
+                // After a new measurement of the unloaded delay, the whole window is sent at once.
                 const duration longest = 2 * (distance + send_window::target);
                 BOOST_TEST((link.longest_delay <= longest), link.longest_delay.count());
             }
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(the_window_keeps_the_server_busy_and_its_queue_short, *labe
     }
 }
 
-/// An idle client learns nothing about larger windows.
+/// An idle client cannot find out whether a larger window would help.
 BOOST_AUTO_TEST_CASE(an_unused_window_does_not_grow) {
     busy_link link(1ms, 1us);
     link.wanted = 5;
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(an_unused_window_does_not_grow) {
     BOOST_TEST(link.window.size() == send_window::initial);
 }
 
-/// The path to the server gets longer for good, as after a migration. Its delay is no queue.
+/// The path to the server becomes longer, for example after a migration. Its additional delay is not a queue.
 BOOST_AUTO_TEST_CASE(the_unloaded_delay_is_measured_again_on_a_longer_path) {
     busy_link link(1ms, 5us);
     link.run_for(3s);
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(the_unloaded_delay_is_measured_again_on_a_longer_path) {
     BOOST_TEST(per_second(link.answered, 3s) > 0.8 * 200'000);
 }
 
-/// And a queue that stands all the time is not taken for a longer path.
+/// A permanent queue is not mistaken for a longer path.
 BOOST_AUTO_TEST_CASE(a_standing_queue_does_not_raise_the_unloaded_delay) {
     busy_link link(1ms, 5us);
     link.run_for(100s);
@@ -170,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_window_stays_within_its_bounds) {
     small.run_for(10s);
     BOOST_TEST(small.window.size() == 100U);
 
-    busy_link slow(1ms, 10ms);  // each command alone is later than the target
+    busy_link slow(1ms, 10ms);  // Each single command already exceeds the target.
     slow.run_for(100s);
     BOOST_TEST(slow.window.size() == send_window::least);
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Objects that are used again as soon as nobody refers to them, and not before.
+// Objects that are reused only after their last reference is gone.
 
 #include "instance/shared_pool.hpp"
 
@@ -18,9 +18,9 @@
 namespace colock::instance::test {
 namespace {
 
-constexpr std::size_t most = 64;  // that it keeps
+constexpr std::size_t most = 64;  // The capacity of the pool.
 
-/// A pool of numbers, which are made in the order 0, 1, 2...
+/// A pool of numbers, which are created in the order 0, 1, 2...
 class numbers {
 public:
     std::shared_ptr<int> take() {
@@ -33,7 +33,7 @@ private:
     int made_ = 0;
 };
 
-/// How many of them are there without being asked for.
+/// Returns how many of these objects still exist.
 std::size_t kept(const std::vector<std::weak_ptr<int>>& all) {
     std::size_t result = 0;
     for (const auto& one : all) {
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_single_object_is_reused) {
     numbers pool;
     for (int i = 0; i != 1000; ++i) {
         const auto one = pool.take();
-        BOOST_TEST(*one == i);  // as its last user has left it
+        BOOST_TEST(*one == i);  // As the last user has left it.
         ++*one;
     }
     BOOST_TEST(pool.made() == 1);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_single_object_is_reused) {
 BOOST_AUTO_TEST_CASE(makes_another_object_while_the_first_is_referenced) {
     numbers pool;
     auto first = pool.take();
-    const std::weak_ptr<int> watching = first;  // does not refer to it
+    const std::weak_ptr<int> watching = first;  // Does not hold a reference.
     auto second = pool.take();
     BOOST_TEST(first != second);
     const auto third = pool.take();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(makes_another_object_while_the_first_is_referenced) {
     BOOST_TEST(pool.made() == 3);
 }
 
-// As many as are out at a time, and each in its turn.
+// The pool creates as many objects as are in use at a time, and reuses them in turn.
 BOOST_AUTO_TEST_CASE(objects_are_reused_in_the_order_of_their_return) {
     for (const std::size_t out : {1U, 2U, 3U, 10U, 63U, 64U}) {
         BOOST_TEST_CONTEXT(out << " out at a time") {
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(keeps_at_most_64_objects) {
     }
     taken.clear();
     BOOST_TEST(kept(all) == most);
-    // These are used again, all of them.
+    // All of these are reused.
     for (std::size_t i = 0; i != most; ++i) {
         taken.push_back(pool.take());
         BOOST_TEST(static_cast<std::size_t>(pool.made()) == 3 * most - 1);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_failed_creation_leaves_the_pool_unchanged) {
     BOOST_TEST(*pool.take(fail) == 1);
 }
 
-// Many users who keep what they take for any time; each writes something else into it.
+// Many users keep their objects for random times. Each writes a different value.
 BOOST_AUTO_TEST_CASE(never_hands_out_a_referenced_object) {
     for (unsigned seed = 0; seed != 20; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {

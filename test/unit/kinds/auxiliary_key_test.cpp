@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The names of our own keys: no two are the same, and each is in the slot of its lock's key.
+// The names of auxiliary keys. No two are equal, and each is in the slot of the key of its lock.
 
 #include "kinds/auxiliary_key.hpp"
 #include "instance/redis/key_slot.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 using instance::redis::key_slot;
 
-/// Every name that belongs to a key, with its role.
+/// Returns every auxiliary name of a key, with its role.
 std::vector<std::pair<std::string, std::string>> names_of(std::string_view key) {
     return {{"fence", fence_key(key)},
             {"queue", queue_key(key)},
@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, std::string>> names_of(std::string_view key) 
             {"ticket 12", ticket_key(key, 12)}};
 }
 
-/// All texts of up to `length` of these pieces.
+/// Returns all concatenations of up to `length` of these pieces.
 std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::size_t length) {
     std::vector<std::string> result{""};
     for (std::size_t begin = 0; length != 0; --length) {
@@ -47,7 +47,7 @@ std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::s
 BOOST_AUTO_TEST_SUITE(auxiliary_key_test)
 
 BOOST_AUTO_TEST_CASE(key_slots_match_the_cluster_specification) {
-    BOOST_TEST(key_slot("123456789") == 0x31C3U);  // from the cluster specification
+    BOOST_TEST(key_slot("123456789") == 0x31C3U);  // From the cluster specification.
     BOOST_TEST(key_slot("foo") == 12182U);
     BOOST_TEST(key_slot("{foo}.bar") == 12182U);
     BOOST_TEST(key_slot("x{foo}{bar}") == 12182U);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(no_two_auxiliary_keys_share_a_name) {
     }
 }
 
-// A lock may be named as one of our keys; but not by chance.
+// A lock may have the name of an auxiliary key, but not by accident.
 BOOST_AUTO_TEST_CASE(every_auxiliary_key_name_contains_colock) {
     for (const std::string key :
          {"k", "{k}", "line", "k:line", "k:fence", "{k}:queue", "}", "{}"}) {

@@ -21,7 +21,7 @@ using core::vote_kind;
 
 BOOST_AUTO_TEST_SUITE(key_of_a_lock)
 
-/// As the scripts do with a list.
+/// The scripts treat a list in the same way.
 BOOST_AUTO_TEST_CASE(a_value_that_no_lock_wrote_denies_every_lock) {
     memory_store s;
     s.keys.put("k", 7, s.now + 1min);

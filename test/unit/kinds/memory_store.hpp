@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string>
 
-// A store and clocks that tests can set. What memory shares with servers is in the conformance tests.
+// A store with clocks that tests can set. The conformance tests compare memory instances with servers.
 
 namespace colock::test {
 
@@ -30,7 +30,7 @@ struct memory_store {
     core::time_point now{std::chrono::hours(1000)};
     kinds::wall_time wall = second(1000, 250);
 
-    /// `number` is a value, or without a token a ticket.
+    /// Executes a step. `number` is its value. If there is no token, it is also its ticket.
     core::vote run(const step_of_kind& v, const std::string& token, std::uint64_t number = 0) {
         kinds::command c = v.command();
         c.ticket = token.empty() ? number : client_of(token);
@@ -40,7 +40,7 @@ struct memory_store {
         c.value = number;
         return keys.execute(c, now, wall);
     }
-    /// The fence that `token` gets, who then lets go.
+    /// Acquires and releases the lock, and returns the fence.
     std::uint64_t next(std::uint64_t least = 0) {
         const core::vote v = run(fenced_acquire, "ann", least);
         BOOST_TEST_REQUIRE((v.kind == core::vote_kind::granted));

@@ -24,15 +24,15 @@
 
 namespace {
 
-/// How far the wall clock is off.
-std::atomic<long> wall_clock_offset{0};  // s
+/// The offset of the wall clock.
+std::atomic<long> wall_clock_offset{0};  // In seconds.
 
-/// For how long the machine has been suspended.
-std::atomic<long> time_suspended{0};  // s
+/// The time for which the machine has been suspended.
+std::atomic<long> time_suspended{0};  // In seconds.
 
 }  // namespace
 
-// These replace the system's functions.
+// These functions replace those of the system.
 extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
     const long result = ::syscall(SYS_clock_gettime, clock, now);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
@@ -70,7 +70,7 @@ namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Sets the wall clock, until the test ends.
+/// Sets the wall clock until the end of the test.
 struct wall_clock {
     ~wall_clock() { wall_clock_offset = 0; }
     static void jump(std::chrono::seconds by) { wall_clock_offset += by.count(); }
@@ -87,7 +87,7 @@ lock_options renewed_often(milliseconds ttl) {
     return options;
 }
 
-/// This many instances inside this process: "memory://<name>0" and so on.
+/// Returns a configuration with this many memory instances: "memory://<name>0" and so on.
 config in_memory(const std::string& name, std::size_t count = 1) {
     config configuration;
     for (std::size_t i = 0; i != count; ++i) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(wall_clock_jumps_do_not_affect_leases, *label("fault-22")) 
     const auto before = std::chrono::system_clock::now();
     const auto seconds_before = ::time(nullptr);
     wall_clock::jump(1h);
-    BOOST_TEST((std::chrono::system_clock::now() - before >= 1h));  // it does jump
+    BOOST_TEST((std::chrono::system_clock::now() - before >= 1h));  // Verifies the jump.
     BOOST_TEST(::time(nullptr) - seconds_before >= 3600);
     run_test([]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, in_memory("clock", 3));
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(wall_clock_jumps_do_not_affect_leases, *label("fault-22")) 
     }());
 }
 
-/// A lease without a watchdog ends at its time, and not an hour later.
+/// A lease without a watchdog ends on time, and not an hour late.
 BOOST_AUTO_TEST_CASE(a_lease_ends_in_time_although_the_wall_clock_jumps_back, *label("fault-22")) {
     const wall_clock clock;
     run_test([]() -> asio::awaitable<void> {
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_machine_suspended_for_longer_than_the_ttl_loses_the_lease
             suspend(11s);
             BOOST_TEST(!held.valid());
             BOOST_TEST((held.valid_until() <= steady_clock::now()));
-            co_await held.wait_lost();  // soon, although the timer was armed for later
+            co_await held.wait_lost();  // Completes soon, although the timer was set for later.
             BOOST_TEST((held.loss() == condition::lost));
             BOOST_TEST((co_await held.release() == release_result::expired));
             const auto next = co_await mutex(locks, "x").try_acquire();
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_machine_suspended_for_less_than_the_ttl_keeps_the_lease,
         BOOST_TEST(held.valid());
         BOOST_TEST((held.valid_until() <= before - 1990ms));
         BOOST_TEST((held.valid_until() > steady_clock::now()));
-        co_await async_wait_until([&] { return held.valid_until() > before; });  // it is renewed
+        co_await async_wait_until([&] { return held.valid_until() > before; });  // It is renewed.
         // A deadline is a time of the steady clock.
         const auto begin = steady_clock::now();
         const auto other =

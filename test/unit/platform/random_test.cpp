@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What must differ between a process and its clones, such as virtual machines that were started from one snapshot.
+// Values that must differ between a process and its clones, such as virtual machines from one snapshot.
 
 #include "runtime/asio_host.hpp"
 #include "runtime/token.hpp"
@@ -28,7 +28,7 @@ bool kernel_has_entropy = true;
 
 }  // namespace
 
-// Replaces the system's function.
+// Replaces the function of the system.
 extern "C" int getentropy(void* buffer, std::size_t size) {  // NOLINT(readability-inconsistent-*)
     if (!kernel_has_entropy) {
         errno = ENOSYS;
@@ -43,7 +43,7 @@ using boost::unit_test::label;
 using namespace colock;
 namespace asio = boost::asio;
 
-/// What `work` gives back in a clone of this process. No fork handler is called.
+/// Runs `work` in a clone of this process, and returns its result. No fork handler is called.
 template <typename Work>
 std::string in_clone(const Work& work) {
     std::array<int, 2> ends{};
@@ -73,7 +73,7 @@ std::string in_clone(const Work& work) {
 /// A client without instances, which draws tokens.
 class source {
 public:
-    /// So many, each with a separator behind it: ten in every turn of the event loop.
+    /// Returns this many tokens, each followed by a separator. Draws ten in every turn of the event loop.
     std::string draw(std::size_t count) {
         std::string result;
         for (std::size_t i = 0; i != count; ++i) {
@@ -100,7 +100,7 @@ private:
     std::shared_ptr<runtime::client_context> parts_ = host_->owned_parts();
 };
 
-/// How many tokens of two texts are there twice.
+/// Returns the number of repeated tokens in the two texts.
 std::size_t duplicates(const std::string& some, const std::string& others) {
     std::unordered_set<std::string> seen;
     std::size_t count = 0;

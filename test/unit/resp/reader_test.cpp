@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// RESP3 in whatever pieces it comes, and what is none.
+// RESP3 in pieces of any size, and invalid bytes.
 
 #include "resp/reader.hpp"
 #include "resp/value.hpp"
@@ -25,7 +25,7 @@ constexpr std::size_t plenty = 1U << 20U;
 
 struct sample {
     std::string bytes;
-    std::string meaning;  // as `to_text` has it
+    std::string meaning;  // In the format of `to_text`.
 };
 
 std::string bulk(std::string_view text) {
@@ -77,7 +77,7 @@ const std::vector<sample> samples{
     {nested(reader::max_depth), std::string("*[*[*[*[*[*[*[*[*[*[*[*[*[*[*[*[:1]]]]]]]]]]]]]]]]")},
 };
 
-/// Gives it these bytes up to there, from memory in which nothing stands behind them.
+/// Passes the first `size` bytes to the reader, from memory that ends right behind them.
 status read_part(reader& by, std::string_view bytes, std::size_t size) {
     const auto exact = std::make_unique<char[]>(size);  // NOLINT(*-c-arrays): for AddressSanitizer
     bytes.copy(exact.get(), size);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(every_reply_is_read_when_split_at_any_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(every_reply_is_read_byte_by_byte) {
-    reader r(plenty);  // the same for all
+    reader r(plenty);  // One reader for all samples.
     for (const sample& one : samples) {
         BOOST_TEST_CONTEXT("bytes " << one.bytes) {
             for (std::size_t size = 0; size != one.bytes.size(); ++size) {
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(the_position_of_an_error_is_reported) {
     BOOST_TEST(r.position() == 8U);
 }
 
-/// A cursor can leave out what it is not asked for.
+/// A cursor can skip values that the caller does not need.
 BOOST_AUTO_TEST_CASE(skip_children_skips_nested_values) {
     const std::string bytes = "*3\r\n%1\r\n+a\r\n*1\r\n+b\r\n|1\r\n+x\r\n+y\r\n*1\r\n:1\r\n:2\r\n";
     reader r(plenty);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Locks whose order binds, in virtual time: whole clients on one server.
+// Locks with a binding order, in virtual time: whole clients on one server.
 
 #include "kinds/fifo/fifo.hpp"
 #include "unit/runtime/virtual_world.hpp"
@@ -45,7 +45,7 @@ acquire attempt(client& by) {
     return begin(by, core::time_point::min());
 }
 
-/// A server that tells of changes, and what waits there.
+/// A server that notifies of changes, and its queue of waiters.
 struct scene : virtual_deployment {
     scene() : virtual_deployment(1) { tell_changes(); }
 
@@ -53,7 +53,7 @@ struct scene : virtual_deployment {
         BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, at_most));
         BOOST_TEST_REQUIRE(one->granted());
     }
-    /// The lock, by a client that finds it free.
+    /// Acquires the free lock.
     acquire hold(client& by) {
         acquire holder = begin(by);
         expect_granted(holder);
@@ -71,7 +71,7 @@ struct scene : virtual_deployment {
                                       std::ranges::count(found->as<kinds::waiters>()->members,
                                                          number, &kinds::waiters::member::client));
     }
-    /// Nobody holds the lock, or waits. Then nothing is left soon, and nothing is sent any more.
+    /// Expects no waiters. All keys must disappear soon, and no client may send anything.
     void expect_nothing_left() {
         BOOST_TEST(waiting() == 0U);
         world().run_for(2 * ticket_ttl);
@@ -82,12 +82,12 @@ struct scene : virtual_deployment {
     }
 };
 
-/// Acquires that end one after the other, each a while after its grant.
+/// Acquires that are each released some time after their grant.
 class queue_of_holders {
 public:
     queue_of_holders(scene& in, core::duration hold) : in_(in), hold_(hold) {}
 
-    /// From one heartbeat to the next.
+    /// The interval between heartbeats.
     core::duration place_refresh = refresh;
 
     /// Returns the number of the waiter.
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_all_clients_are_granted_in_the_order_of_arrival)
     in.expect_nothing_left();
 }
 
-/// Nobody can wait between them. So the lock goes from one to the next without a round trip.
+/// No other client can wait between them. The lease is therefore handed off without a round trip.
 BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
         scene in;
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_past_another_client, *label("faul
     in.expect_nothing_left();
 }
 
-/// The waiter behind it in the queue has the other client before it now.
+/// The next waiter in the queue is now behind the other client.
 BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_lets_nobody_past_another_client, *label("fault-58")) {
     scene in;
     const auto ann = in.make_client();
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_lets_nobody_past_another_client, *labe
     in.expect_nothing_left();
 }
 
-/// The waiter behind one that has left is directly behind the holder.
+/// The waiter behind a cancelled one is now directly behind the holder.
 BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
     scene in;
     const auto ann = in.make_client();
@@ -242,7 +242,8 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
     in.expect_nothing_left();
 }
 
-/// The command of the first one is lost. So only the second one is in the queue, and keeps its place when the first one has its turn.
+/// The command of the first waiter is lost, so only the second is in the queue. It keeps its place when the
+/// first has its turn.
 BOOST_AUTO_TEST_CASE(a_lost_command_changes_no_order) {
     scene in;
     const auto ann = in.make_client();
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_lost_command_changes_no_order) {
     in.expect_nothing_left();
 }
 
-/// Locks without an order are handed off as well. That is nobody's turn.
+/// Locks without an order are handed off too. Such a hand-off is not a turn in the queue.
 BOOST_AUTO_TEST_CASE(a_hand_off_without_order_is_no_turn) {
     scene in;
     const auto ann = in.make_client();
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(a_hand_off_without_order_is_no_turn) {
     in.expect_nothing_left();
 }
 
-/// What the next waiter needs after a release: it is told, and attempts.
+/// After a release, the next waiter needs a notification and an attempt.
 BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told) {
     scene in;
     const auto one = in.make_client();
@@ -317,12 +318,12 @@ BOOST_AUTO_TEST_CASE(a_try_does_not_go_past_a_live_waiter, *label("fault-58")) {
     in.world().run_for(100ms);
     holder->let_go();
     in.world().run_for(
-        5ms);  // the release arrives before the try, which arrives before the waiter's attempt
+        5ms);  // The release arrives before the try, and the try before the attempt of the waiter.
     const acquire tried = attempt(*third);
     BOOST_TEST_REQUIRE(in.world().run_until([&] { return tried->is_finished; }));
     BOOST_TEST((tried->outcome == acquire_outcome::contended));
     in.expect_granted(next, 1s);
-    BOOST_TEST(in.waiting() == 0U);  // the try has left nothing
+    BOOST_TEST(in.waiting() == 0U);  // The try has left no place.
 }
 
 BOOST_AUTO_TEST_CASE(the_releasing_client_queues_behind_others) {
@@ -334,12 +335,12 @@ BOOST_AUTO_TEST_CASE(the_releasing_client_queues_behind_others) {
     in.world().run_for(1ms);
     queue.add(*other);
     in.world().run_for(1ms);
-    queue.add(*one);  // its client lets go, and would be the fastest
+    queue.add(*one);  // Its client releases the lock, and would be the fastest.
     BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 3; }));
     BOOST_TEST(std::ranges::is_sorted(queue.granted()));
 }
 
-// Fault 56: any number of dead waiters cost one ttl of a ticket, and not one each.
+// Fault 56: any number of dead waiters costs the ttl of one ticket, not one ttl each.
 BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")) {
     scene in;
     const auto one = in.make_client();
@@ -365,7 +366,7 @@ BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")
     in.expect_nothing_left();
 }
 
-// Fault 56: they die one after the other, each while it is the next.
+// Fault 56: the waiters die one after the other, each when it is next.
 BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fault-56")) {
     scene in;
     const auto one = in.make_client();
@@ -388,7 +389,8 @@ BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fa
     BOOST_TEST((in.world().now() - died <= ticket_ttl + 10ms));
 }
 
-// Fault 57: a place depends on its own client's heartbeats only, however many are before it and however long they hold.
+// Fault 57: a place depends only on the heartbeats of its own client. The number of earlier waiters and the
+// time for which they hold the lock do not matter.
 BOOST_AUTO_TEST_CASE(a_long_wait_keeps_its_place, *label("fault-57")) {
     scene in;
     const auto one = in.make_client();
@@ -408,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_long_wait_keeps_its_place, *label("fault-57")) {
     BOOST_TEST(in.waiting() == 1U);
 }
 
-// Fault 58: the turn passes on at once.
+// Fault 58: the turn passes to the next waiter immediately.
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
     for (const bool is_released_first : {false, true}) {
         scene in;
@@ -423,7 +425,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
         in.world().run_for(3s);
         if (is_released_first) {
             holder->let_go();
-            in.world().run_for(25ms);  // the head has been told, and attempts
+            in.world().run_for(25ms);  // The head has been notified, and attempts.
             head->cancel();
         } else {
             head->cancel();
@@ -458,7 +460,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_times_out_leaves_at_once, *label("fault-58"))
     in.expect_nothing_left();
 }
 
-/// The place of the first is the second one's only if no other client is between them.
+/// The second waiter inherits the place of the first only if no other client is between them.
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_its_place_to_nobody) {
     scene in;
     const auto one = in.make_client();
@@ -478,7 +480,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_its_place_to_nobody) {
     BOOST_TEST(queue.granted().front() == 1U);
 }
 
-// Fault 59: a release at any moment is noticed at once.
+// Fault 59: a release at any moment is detected immediately.
 BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
     for (int step = 0; step != 100; ++step) {
         scene in;
@@ -499,7 +501,7 @@ BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
     }
 }
 
-/// Likewise, the client ahead leaves at any moment.
+/// The client ahead leaves at any moment.
 BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
     for (int step = 0; step != 100; ++step) {
         scene in;
@@ -588,7 +590,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves) {
     BOOST_TEST(in.waiting() == 0U);
 }
 
-/// Locks without an order on the same name take it as soon as it is free. Nobody is lost by that.
+/// A lock without an order on the same name is acquired as soon as it is free. No waiter is lost by that.
 BOOST_AUTO_TEST_CASE(locks_without_order_may_wait_beside) {
     scene in;
     const auto one = in.make_client();
@@ -606,11 +608,11 @@ BOOST_AUTO_TEST_CASE(locks_without_order_may_wait_beside) {
     BOOST_TEST(std::ranges::is_sorted(ordered));
 }
 
-/// Arrivals, cancellations and deaths at random: those that stay are granted in the order of arrival.
+/// Random arrivals, cancellations and deaths. The remaining waiters are granted in the order of arrival.
 BOOST_AUTO_TEST_CASE(whatever_others_do_the_order_stays, *label("fault-56")) {
     for (unsigned seed = 1; seed != 200; ++seed) {
         scene in;
-        // Answers may take longer than a waiter pauses before its next attempt.
+        // A reply may take longer than the pause of a waiter before its next attempt.
         constexpr std::array<core::duration, 3> latencies{300us, 5ms, 40ms};
         const bool is_quick = seed % 4 == 1;
         in.server(0).latency = is_quick ? latencies[0] : latencies.at(seed % latencies.size());
@@ -621,7 +623,7 @@ BOOST_AUTO_TEST_CASE(whatever_others_do_the_order_stays, *label("fault-56")) {
         }
         queue_of_holders queue(in, 4ms);
         queue.place_refresh = is_quick ? 3ms : refresh;
-        std::vector<std::size_t> of;  // the client of each waiter
+        std::vector<std::size_t> of;  // The client of each waiter.
         for (int i = 0; i != 40; ++i) {
             const std::size_t who = random() % clients.size();
             if (clients[who] != nullptr) {
@@ -631,10 +633,11 @@ BOOST_AUTO_TEST_CASE(whatever_others_do_the_order_stays, *label("fault-56")) {
             in.world().run_for(std::chrono::microseconds(500 + random() % 4000));
             const auto what = random() % 20;
             if (what == 0) {
-                clients[random() % (clients.size() - 1)].reset();  // one lives
+                clients[random() % (clients.size() - 1)].reset();  // The last client survives.
             } else if (what < 5 && queue.size() != 0) {
-                const acquire& one = queue.at(random() % queue.size());
-                if (!one->is_finished && clients[of[queue.size() - 1]] != nullptr) {
+                const std::size_t drawn = random() % queue.size();
+                const acquire& one = queue.at(drawn);
+                if (!one->is_finished && clients[of[drawn]] != nullptr) {
                     one->cancel();
                 }
             }

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(each_lease_comes_back_from_its_text) {
         const std::string text = to_text(lease);
         const auto parsed = parse_handover(text);
         if (lease.keys.size() > 1 && lease.keys[1].empty()) {
-            BOOST_TEST(std::holds_alternative<std::string>(parsed));  // no lock has an empty name
+            BOOST_TEST(std::holds_alternative<std::string>(parsed));  // No lock has an empty name.
         } else {
             BOOST_TEST_REQUIRE(std::holds_alternative<handover>(parsed), text);
             BOOST_TEST((std::get<handover>(parsed) == lease), text);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_text_is_no_text) {
         const auto parsed = parse_handover(std::string_view(text).substr(0, size));
         accepted += std::holds_alternative<handover>(parsed) ? 1 : 0;
     }
-    BOOST_TEST(accepted == std::string_view("orders").size() - 1);  // a shorter name is a name
+    BOOST_TEST(accepted == std::string_view("orders").size() - 1);  // A shorter name is valid.
 }
 
 BOOST_AUTO_TEST_CASE(the_parts_of_a_token) {

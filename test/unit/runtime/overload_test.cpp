@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// More work than the servers can do; in virtual time.
+// More work than the servers can handle, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -27,7 +27,7 @@ using core::acquire_outcome;
 
 namespace {
 
-/// For each command. Slower than real servers are, so that fewer tasks are too many for them.
+/// The time for each command. It is longer than on real servers, so that fewer tasks cause an overload.
 constexpr core::duration service_time = 200us;
 
 class busy_servers : public virtual_deployment {
@@ -39,7 +39,7 @@ public:
     }
 };
 
-/// Tasks that take and release a lock each, again and again.
+/// Tasks that repeatedly acquire and release one lock each.
 class crowd {
 public:
     crowd(virtual_deployment& servers, virtual_deployment::client& client, std::size_t tasks)
@@ -49,7 +49,7 @@ public:
         }
     }
 
-    /// How many cycles were completed in that time.
+    /// Returns the number of cycles that complete in this time.
     std::size_t run_for(core::duration time) {
         const std::size_t before = cycles;
         servers_.world().run_for(time);
@@ -84,7 +84,7 @@ private:
     std::vector<std::shared_ptr<virtual_acquire>> tasks_;
 };
 
-/// One server that takes 1 ms for each command, and a client that wants so many locks at once.
+/// A server that takes 1 ms for each command, and a client that requests this many locks at once.
 class slow_server : public virtual_deployment {
 public:
     explicit slow_server(std::size_t wanted) : virtual_deployment(1) {
@@ -108,7 +108,7 @@ public:
 
 BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
 
-/// Goodput does not fall when more is asked for.
+/// The goodput does not fall under more load.
 BOOST_AUTO_TEST_CASE(throughput_does_not_fall_when_more_tasks_compete) {
     for (const std::size_t servers : {1U, 3U, 5U}) {
         std::size_t of_few = 0;
@@ -173,13 +173,13 @@ BOOST_AUTO_TEST_CASE(a_distant_server_barely_reduces_throughput) {
     all.run_for(500ms);
     const std::size_t cycles = all.run_for(1s);
     BOOST_TEST(all.failed == 0U);
-    const double capacity = 1s / (2 * service_time);  // one cycle is two commands
+    const double capacity = 1s / (2 * service_time);  // One cycle is two commands.
     BOOST_TEST(static_cast<double>(cycles) > 0.7 * capacity);
 }
 
-/// The answers of a slow server are late for what was sent to it, and not for what waited here.
+/// The timeout of a slow server counts from the send, not from the start of the wait in the client.
 BOOST_AUTO_TEST_CASE(time_in_the_send_queue_does_not_count_as_a_timeout) {
-    slow_server one(3000);  // for three seconds
+    slow_server one(3000);  // Work for three seconds.
     BOOST_TEST_REQUIRE(one.world().run_until([&] {
         return std::ranges::all_of(std::views::reverse(one.all), &virtual_acquire::is_finished);
     }));
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_not_sent_in_time_reports_overload) {
     BOOST_TEST(one.waiting() == 0U);
 }
 
-/// What the instances tell is for those that have been denied.
+/// Instance events affect only acquires that have been denied.
 BOOST_AUTO_TEST_CASE(instance_events_do_not_prolong_an_unsent_acquire) {
     slow_server one(2000);
     const core::time_point now = one.world().now();
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(instance_events_do_not_prolong_an_unsent_acquire) {
     BOOST_TEST((late->finished_at == now + 400ms));
 }
 
-/// A slow server, and a client that holds so many locks there.
+/// A slow server, and a client that holds this many locks on it.
 struct many_leases : slow_server {
     explicit many_leases(std::size_t count) : slow_server(count) { wait(); }
     void wait() {
@@ -226,7 +226,7 @@ struct many_leases : slow_server {
         }));
     }
 
-    /// The releases of all of them, begun at once.
+    /// Starts to release all of them at once.
     std::vector<std::shared_ptr<virtual_release>> release_all() {
         std::vector<std::shared_ptr<virtual_release>> result;
         std::ranges::transform(all, std::back_inserter(result), &virtual_acquire::release);
@@ -235,13 +235,13 @@ struct many_leases : slow_server {
     [[nodiscard]] std::size_t keys() { return server(0).keys.size(); }
 };
 
-/// The last one first: mostly it is told last.
+/// Checks in reverse order, because the last release is usually answered last.
 bool is_each_told(const std::vector<std::shared_ptr<virtual_release>>& releases) {
     return std::ranges::all_of(std::views::reverse(releases),
                                [](const auto& one) { return one->told.has_value(); });
 }
 
-/// Their answers are not late: most of that time they wait in the client.
+/// The replies are not late, because the releases wait in the client most of the time.
 BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
     many_leases held(3000);
     const core::time_point began = held.world().now();
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
     BOOST_TEST(held.keys() == 0U);
 }
 
-/// What frees a lock goes before what wants one.
+/// Releases are sent before acquires.
 BOOST_AUTO_TEST_CASE(releases_are_sent_before_acquires) {
     many_leases held(1000);
     std::vector<std::shared_ptr<virtual_acquire>> wanted;
@@ -265,11 +265,11 @@ BOOST_AUTO_TEST_CASE(releases_are_sent_before_acquires) {
     }
     const auto releases = held.release_all();
     BOOST_TEST_REQUIRE(held.world().run_until([&] { return is_each_told(releases); }));
-    // But for those that were sent in the same turn, before the first release.
+    // Some acquires were sent in the same turn, before the first release.
     BOOST_TEST(std::ranges::count_if(wanted, &virtual_acquire::is_finished) < 500);
 }
 
-/// A release that waits takes the place of the renewal, or is sent before a lease without renewals ends.
+/// A waiting release takes the place of the renewal. Without renewals, it is sent before the lease ends.
 BOOST_AUTO_TEST_CASE(a_release_is_sent_before_its_lease_is_lost) {
     many_leases held(0);
     runtime::lock_policy policy = held.client->usual_policy();
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_release_is_sent_before_its_lease_is_lost) {
     policy.lease.renew_interval = 0s;
     held.acquire(3000, policy);
     held.wait();
-    std::ranges::reverse(held.all);  // the one that ends first is released last
+    std::ranges::reverse(held.all);  // The lease that ends first is released last.
     const auto releases = held.release_all();
     BOOST_TEST_REQUIRE(held.world().run_until([&] { return is_each_told(releases); }));
     BOOST_TEST(held.client->engine().parts().counts.lost == 0U);
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(destroying_a_lease_keeps_its_unsent_release) {
         releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
 }
 
-/// The second completes with the first, and takes no place in the line.
+/// The second release completes with the first, and takes no place in the send queue.
 BOOST_AUTO_TEST_CASE(releasing_twice_sends_one_release) {
     many_leases held(1000);
     const auto releases = held.release_all();
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(releasing_twice_sends_one_release) {
     BOOST_TEST(held.server(0).executed == 2000U);
 }
 
-/// No reader enters with a writer that has let go.
+/// No reader may share the lease of a writer that has begun its release.
 BOOST_AUTO_TEST_CASE(a_lease_with_an_unsent_release_is_not_shared_or_downgraded) {
     many_leases held(1000);
     runtime::lock_policy policy = held.client->usual_policy();
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_lease_with_an_unsent_release_is_not_shared_or_downgraded)
     BOOST_TEST((reader->lease != writer->lease));
 }
 
-/// It has let go of it.
+/// The owner has begun the release of that lease.
 BOOST_AUTO_TEST_CASE(an_owner_does_not_enter_a_lease_with_an_unsent_release) {
     many_leases held(1000);
     const runtime::lock_policy policy = held.client->usual_policy();
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(an_owner_does_not_enter_a_lease_with_an_unsent_release) {
     BOOST_TEST((again->lease != outer->lease));
 }
 
-/// The share of the last entry ends at once, so its release is sent at once.
+/// The share of the last entry ends immediately, so its release is sent immediately.
 BOOST_AUTO_TEST_CASE(the_release_of_the_last_of_several_entries_does_not_wait) {
     many_leases held(1000);
     const runtime::lock_policy policy = held.client->usual_policy();
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(cancelling_an_unsent_release_still_releases_the_lock) {
     BOOST_TEST_REQUIRE(held.world().run_until([&] { return held.keys() == 0U; }));
 }
 
-/// A lease that is handed off inside the client sends nothing.
+/// A hand-off inside the client sends nothing.
 BOOST_AUTO_TEST_CASE(a_hand_off_does_not_wait_in_the_send_queue) {
     many_leases held(1000);
     const auto next = held.client->acquire("a999");
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(closing_a_client_sends_its_unsent_releases) {
     BOOST_TEST(held.keys() == 0U);
 }
 
-/// The client waits for two seconds.
+/// The close timeout is two seconds.
 BOOST_AUTO_TEST_CASE(an_unsent_release_fails_if_closing_times_out) {
     many_leases held(3000);
     const auto releases = held.release_all();
@@ -440,7 +440,7 @@ BOOST_AUTO_TEST_CASE(an_unsent_release_fails_if_closing_times_out) {
     BOOST_TEST(held.waiting() == 0U);
 }
 
-/// Its turn in the client comes when its time is over.
+/// Its turn in the client comes after its deadline.
 BOOST_AUTO_TEST_CASE(an_expired_acquire_does_not_wait_to_be_sent) {
     slow_server one(2000);
     const core::time_point deadline = one.world().now() + 100ms;

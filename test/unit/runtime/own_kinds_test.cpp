@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// When the waiters of other kinds than ours are woken: those that wait for room beside other holders, and those that wait for
-// several names. In virtual time.
+// The wake-up of waiters for other kinds than those of the library. Some wait for room next to other holders,
+// and some for several names. In virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -32,7 +32,7 @@ using core::vote;
 using client = virtual_deployment::client;
 using acquire = std::shared_ptr<virtual_acquire>;
 
-/// There are no servers here.
+/// A kind without an implementation for servers.
 class memory_kind : public kinds::lock_kind {
 public:
     using lock_kind::lock_kind;
@@ -57,7 +57,7 @@ vote remaining_until(core::time_point end, core::time_point now) {
                      : vote::denied(key_state::absent, core::milliseconds(0));
 }
 
-/// Two holders at the same time.
+/// A kind with at most two holders at the same time.
 class counted_kind final : public memory_kind {
 public:
     constexpr counted_kind()
@@ -97,10 +97,10 @@ public:
 
 private:
     using holders =
-        std::map<std::string, core::time_point, std::less<>>;  // until when, by the token
+        std::map<std::string, core::time_point, std::less<>>;  // The expiry time of each token.
 };
 
-/// One holder, of several names.
+/// A kind with one holder of several names.
 class names_kind final : public memory_kind {
 public:
     constexpr names_kind() : memory_kind({.name = "names", .joins_remote_queue = false}) {}
@@ -133,7 +133,7 @@ public:
 constexpr counted_kind counted;
 constexpr names_kind names;
 
-/// It would attempt again after a minute.
+/// Returns a policy whose next attempt would come after a minute.
 runtime::lock_policy patient(const client& of, const kinds::lock_kind& kind) {
     runtime::lock_policy policy = of.usual_policy();
     policy.set_kind(kind);
@@ -142,7 +142,7 @@ runtime::lock_policy patient(const client& of, const kinds::lock_kind& kind) {
     return policy;
 }
 
-/// The same, with hand-offs.
+/// Returns the policy of `patient` with hand-offs.
 runtime::lock_policy generous(const client& of) {
     runtime::lock_policy policy = patient(of, counted);
     policy.handoff = of.usual_policy().handoff;
@@ -164,7 +164,7 @@ std::uint64_t attempts(client& of) {
     return of.engine().parts().counts.attempts;
 }
 
-/// Three servers that notify, and three clients of them.
+/// Three servers that notify of changes, and three clients.
 struct scene : virtual_deployment {
     scene() : virtual_deployment(3) { tell_changes(); }
 
@@ -181,7 +181,7 @@ struct scene : virtual_deployment {
         expect_granted(result, 10ms);
         return result;
     }
-    /// It has found no room.
+    /// Returns an acquire that has found no room.
     acquire waiting(client& by) {
         acquire result = take(by);
         world().run_for(500ms);
@@ -211,13 +211,14 @@ BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_its_own_client_makes) {
     }
 }
 
-/// Without a round trip, as a lease of an exclusive kind is. So the key does not change, and nobody else hears of it.
+/// The hand-off needs no round trip, like for an exclusive kind. The key does not change, and no other client
+/// is notified.
 BOOST_AUTO_TEST_CASE(a_waiter_is_handed_the_lease_of_its_own_client) {
     const acquire beside = taken(*b);
     const acquire first = a->acquire("a", generous(*a));
     expect_granted(first, 10ms);
     const acquire second = a->acquire("a", generous(*a));
-    world().run_for(10ms);  // it has found no room
+    world().run_for(10ms);  // It has found no room.
     BOOST_TEST_REQUIRE(!second->is_finished);
     const std::uint64_t before = executed();
     const core::time_point released = world().now();
@@ -226,10 +227,10 @@ BOOST_AUTO_TEST_CASE(a_waiter_is_handed_the_lease_of_its_own_client) {
     BOOST_TEST((second->finished_at == released));
     BOOST_TEST(second->lease->token() == first->lease->token());
     BOOST_TEST(a->engine().parts().counts.handed_off == 1U);
-    BOOST_TEST(executed() - before <= 1U);  // it leaves the remote queue
+    BOOST_TEST(executed() - before <= 1U);  // It leaves the remote queue.
     second->let_go();
     world().run_for(100ms);
-    const acquire other = taken(*c);  // there is room again
+    const acquire other = taken(*c);  // There is room again.
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_for_ever_beside_other_clients) {
@@ -253,7 +254,8 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_for_ever_beside_other_clients) {
     BOOST_TEST(handed <= 100);
 }
 
-/// Its own client renews a lease beside it. After that write the servers notify the client no more, unless it asks again.
+/// The client of the waiter renews another lease of the same key. After that write, the servers notify the
+/// client only if it queries the key again.
 BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_another_client_makes) {
     runtime::lock_policy not_renewed = patient(*a, counted);
     not_renewed.lease.ttl = 10min;
@@ -267,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_another_client_makes) {
     expect_granted(third, 1ms);
 }
 
-/// The holders renew every 3.3 s. Each renewal may be a release.
+/// The holders renew every 3.3 s. For a waiter, each renewal may look like a release.
 BOOST_AUTO_TEST_CASE(renewals_cause_no_attempts) {
     const acquire first = taken(*a);
     const acquire second = taken(*b);
@@ -279,7 +281,7 @@ BOOST_AUTO_TEST_CASE(renewals_cause_no_attempts) {
     expect_granted(third, 1ms);
 }
 
-/// However long it waits. A reader would pass them after five seconds.
+/// This holds for any waiting time. A reader would pass other waiters after five seconds.
 BOOST_AUTO_TEST_CASE(a_waiter_does_not_pass_those_before_it) {
     const acquire first = taken(*a);
     const acquire second = taken(*a);
@@ -299,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_time_ends_does_not_pass_those_before_it) {
     const acquire first = taken(*a);
     const acquire second = taken(*a);
     const acquire third = waiting(*b);
-    for (int i = 0; i != 2; ++i) {  // then it joins the remote queue before it attempts
+    for (int i = 0; i != 2; ++i) {  // The second time, it joins the queue before it attempts.
         const acquire fourth = take(*c, world().now() + 1s);
         world().run_for(2s);
         BOOST_TEST_REQUIRE(fourth->is_finished);
@@ -308,12 +310,13 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_time_ends_does_not_pass_those_before_it) {
     BOOST_TEST(attempts(*c) == 1U);
 }
 
-/// Not only of the name by which its client knows the lock.
+/// The waiter watches all of its names. Its client identifies the lock by only one of them.
 BOOST_AUTO_TEST_CASE(a_release_of_one_name_wakes_a_waiter_for_several) {
     for (const std::string name : {"a", "b"}) {
         for (client* const holder : {a.get(), b.get()}) {
             for (const core::duration waited : {10ms, 20'000ms}) {
-                // The longer one may have looked a moment ago. After a long hold there is a cool-down.
+                // A waiter that has waited long may have just queried the key. After a long hold there is a
+                // cool-down.
                 const core::duration within = waited < 1s ? 1ms : 20ms;
                 const acquire held = holder->lock(name, patient(*holder, kinds::exclusive));
                 const acquire both = take_both(*this, *a);
@@ -332,7 +335,8 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
     for (const std::string name : {"a", "b"}) {
         for (client* const waiter : {a.get(), b.get()}) {
             for (const core::duration waited : {10ms, 20'000ms}) {
-                // The longer one may have looked a moment ago. After a long hold there is a cool-down.
+                // A waiter that has waited long may have just queried the key. After a long hold there is a
+                // cool-down.
                 const core::duration within = waited < 1s ? 1ms : 20ms;
                 const acquire both = take_both(*this, *a);
                 expect_granted(both, 10ms);
@@ -348,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
     }
 }
 
-/// Whoever has the other name may want the first one before it lets go.
+/// The holder of the other name may need the first name before it releases its own.
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_first) {
     for (const core::duration waited : {10ms, 90ms, 20'000ms}) {
         const acquire held = a->lock("b", patient(*a, kinds::exclusive));
@@ -367,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_fi
     }
 }
 
-/// Others that want the same names would get no further.
+/// Other waiters for the same names could not proceed either.
 BOOST_AUTO_TEST_CASE(waiters_for_the_same_names_keep_their_order) {
     const acquire held = a->lock("b", patient(*a, kinds::exclusive));
     const acquire first = take_both(*this, *a);
@@ -384,7 +388,7 @@ BOOST_AUTO_TEST_CASE(waiters_for_the_same_names_keep_their_order) {
     second->let_go();
 }
 
-/// It has been denied, whatever the one before it has found.
+/// It has been denied itself, whatever the outcome of its predecessor was.
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_times_out_tells_what_it_has_found) {
     const acquire held = a->lock("b", patient(*a, kinds::exclusive));
     const auto both = std::make_shared<virtual_acquire>(

@@ -1,17 +1,20 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The history of two records in random worlds: production clients, the production scripts on a small Redis, and a network that loses
-// requests and replies, delivers copies late, and delivers copies twice. The server's clock jumps, and the server loses data.
+// The history of two records in random worlds. Production clients and the production scripts run on a small
+// Redis. The network loses requests and replies, and delivers copies late or twice. The server clock jumps,
+// and the server loses data.
 //
-// The checker sees each execution of a script from inside the server: the record before and after it. It checks that
+// The checker sees each execution of a script inside the server, with the record before and after it. It
+// checks these rules:
 //
-// - a version names one state, and each new version is larger than all before, whatever was lost;
-// - a write is carried out from the version that it expects, and once at most;
-// - each operation takes effect at one of its executions, between its start and its end. So a record is linearizable;
-// - a verdict is true: applied, refused and not carried out for good, or unknown. It is unknown only if it has to be;
-// - no copy is sent after the outcome was told.
+// - A version names one state. Each new version is larger than all earlier ones, whatever was lost.
+// - A write is executed from the version that it expects, and at most once.
+// - Each operation takes effect at one of its executions, between its start and its end. A record is
+//   therefore linearizable.
+// - Each verdict is true: applied, refused and never executed, or unknown. It is unknown only if necessary.
+// - No copy is sent after the outcome was reported.
 //
-// Broken variants of the script and of the client show that the checker notices them.
+// Broken variants of the script and of the client show that the checker detects errors.
 
 #include "core/backoff.hpp"
 #include "instance/redis/decode.hpp"
@@ -56,12 +59,12 @@ using core::vote_kind;
 using core::write_outcome;
 using small_redis::wall_microseconds;
 
-/// What a variant of the client does wrong, between the client and the network.
+/// The error of a client variant, injected between the client and the network.
 enum class client_mutant { none, new_id, blames_others, goes_on_after_refusal };
 
 struct mutant {
     std::string name;
-    std::string replaced{};  // in write.lua
+    std::string replaced{};  // A text in write.lua.
     std::string by{};
     client_mutant client = client_mutant::none;
 };
@@ -91,7 +94,7 @@ const std::vector<mutant> mutants{
     {"a copy is sent after the refusal", "", "", client_mutant::goes_on_after_refusal},
 };
 
-/// What a record has, read by the test's own rules.
+/// The content of a record, parsed independently by the test.
 struct state {
     std::uint64_t version = 0;
     std::optional<std::string> value{};
@@ -102,10 +105,10 @@ struct execution {
     time_point at;
     state before;
     state after;
-    std::size_t writes_before;  // to that record
+    std::size_t writes_before;  // To that record.
 };
 
-/// What the checker knows of an operation.
+/// The data of an operation that the checker needs.
 struct operation_life {
     std::string key;
     runtime::record_request request;
@@ -115,11 +118,11 @@ struct operation_life {
     state reported;
     std::vector<execution> executions;
     std::size_t writes_at_start = 0;
-    bool is_told = false;       // a copy has brought the outcome
-    bool was_answered = false;  // it has ended by a vote that was not a failure
+    bool is_told = false;       // A copy has brought the outcome.
+    bool was_answered = false;  // It has ended by a vote that was not a failure.
 };
 
-/// The server, the history, and what is wrong with it.
+/// The server, the history, and the first error in it.
 class history {
 public:
     explicit history(const mutant& m) {
@@ -136,7 +139,8 @@ public:
         }
     }
 
-    /// The small Redis compiles a script once, so each variant needs a digest of its own. It has the usual size.
+    /// The small Redis compiles each script once, so each variant needs a digest of its own. It has the usual
+    /// length.
     [[nodiscard]] std::string with_own_digests(std::string command) const {
         for (const auto& [usual, own] : digests_) {
             if (const auto at = command.find(usual); at != std::string::npos) {
@@ -200,8 +204,8 @@ public:
         return connection.output();
     }
 
-    /// A value may have ended since the last look. If the clock was set back, it may be there again. After a loss of data, an older
-    /// state is there.
+    /// Records an observed state. A value may have expired since the last observation. If the clock was set
+    /// back, it may exist again. After a loss of data, an older state may appear.
     void note(const std::string& key, const state& now) {
         const auto [known, is_new] = states_[key].try_emplace(now.version, now);
         if (!is_new) {
@@ -301,7 +305,7 @@ private:
         return states_[key].empty() ? 0 : states_[key].rbegin()->first;
     }
 
-    /// The write was made from the version that the record had, and few came since.
+    /// Returns true if the write expected the version of the record, and only few writes followed.
     static bool should_remember(const operation_life& of) {
         const auto last_in_time =
             std::find_if(of.executions.rbegin(), of.executions.rend(),
@@ -325,7 +329,7 @@ private:
     std::vector<std::pair<std::string, std::string>> digests_;
     std::map<std::string, std::size_t> writes_;
     std::map<std::string, std::map<std::uint64_t, state>>
-        states_;  // by versions, whatever was lost
+        states_;  // By version, whatever was lost.
 };
 
 struct world : virtual_world {
@@ -350,7 +354,7 @@ struct world : virtual_world {
     wall_microseconds latest_wall = 0;
 };
 
-/// An operation whose caller writes down what comes of it.
+/// An operation that records its result.
 class noted_operation final : public runtime::record_operation {
 public:
     noted_operation(world& in, std::shared_ptr<const runtime::record_spec> spec,
@@ -376,7 +380,7 @@ private:
     world& world_;
 };
 
-/// A client's way to the server, and what happens on it.
+/// The path from a client to the server, with its faults.
 class bad_network final : public instance::instance {
 public:
     explicit bad_network(world& in) : world_(in) {}
@@ -419,13 +423,13 @@ private:
         const unsigned what = static_cast<unsigned>(world_.roll(100));
         if (what < 70) {
             execute(of, bytes, there, one);
-        } else if (what < 74) {  // it is delivered twice
+        } else if (what < 74) {  // It is delivered twice.
             execute(of, bytes, there, one);
             execute(of, bytes, there + world_.up_to(150ms), std::nullopt);
         } else {
-            if (what < 88) {  // the reply is lost
+            if (what < 88) {  // The reply is lost.
                 execute(of, bytes, there, std::nullopt);
-            } else if (what < 94) {  // it is stuck somewhere
+            } else if (what < 94) {  // The request is delayed.
                 execute(of, bytes, there + world_.up_to(300ms), std::nullopt);
             }
             answer(one, vote::failed(core::failure::connection_lost), there + world_.up_to(3ms));
@@ -539,7 +543,7 @@ public:
     }
 
 private:
-    /// It knows what the operation has reported.
+    /// Waits for an operation, and remembers the version that it has reported.
     void wait_for(const std::shared_ptr<noted_operation>& one, time_point until,
                   std::uint64_t& known) {
         world_.after(1ms, [this, one, until, &known] {
@@ -563,7 +567,8 @@ private:
     std::vector<std::shared_ptr<noted_operation>> all_;
 };
 
-/// The clock jumps in both directions while the data stay. If data are lost, it is not behind afterwards.
+/// Makes the clock jump in both directions while the data remain. If data are lost, the clock is not behind
+/// afterwards.
 void disturb(world& in, time_point until, bool loses_data) {
     in.after(in.up_to(400ms), [&in, until, loses_data] {
         if (in.now() >= until) {
@@ -582,8 +587,7 @@ void disturb(world& in, time_point until, bool loses_data) {
     });
 }
 
-/// What is wrong with the history of that seed; nothing if it is as it must be.
-/// Counts the outcomes in `seen`.
+/// Returns the first error in the history of that seed, or nothing. Counts the outcomes in `seen`.
 std::optional<std::string> play(unsigned seed, const mutant& m,
                                 std::map<write_outcome, std::size_t>& seen) {
     world all(seed, m);

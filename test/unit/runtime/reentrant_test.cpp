@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Owners that enter a lock again, and those that are refused, in virtual time.
+// Owners that enter a lock again, and owners that are refused, in virtual time.
 
 #include "kinds/fenced/fenced.hpp"
 #include "unit/runtime/virtual_world.hpp"
@@ -29,7 +29,7 @@ using acquire = std::shared_ptr<virtual_acquire>;
 constexpr std::uint64_t anna = 1;
 constexpr std::uint64_t bert = 2;
 
-/// Begins to acquire for that owner.
+/// Starts an acquire for that owner.
 acquire enter(client& by, std::uint64_t owner, const runtime::lock_policy& policy,
               core::time_point deadline = core::never) {
     return by.acquire("a", policy, deadline, owner, true);
@@ -37,7 +37,7 @@ acquire enter(client& by, std::uint64_t owner, const runtime::lock_policy& polic
 acquire enter(client& by, std::uint64_t owner, core::time_point deadline = core::never) {
     return enter(by, owner, by.usual_policy(), deadline);
 }
-/// As a `mutex` does.
+/// Starts an acquire like that of a `mutex`.
 acquire plain(client& by, std::uint64_t owner, core::time_point deadline = core::never) {
     return by.acquire("a", by.usual_policy(), deadline, owner, false);
 }
@@ -51,7 +51,7 @@ void expect_end(virtual_deployment& in, const acquire& one, acquire_outcome outc
     BOOST_TEST((one->outcome == outcome));
 }
 
-/// Any operation on a lease, whose caller writes down what comes of it.
+/// An operation on a lease that records its result.
 template <typename Operation>
 class written_down final : public Operation {
 public:
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_without_a_round_trip) {
     const auto client = five.make_client();
     const acquire outer = enter(*client, anna);
     expect_granted(five, outer);
-    five.world().run_for(1h);  // for any time
+    five.world().run_for(1h);  // Any time may pass.
     const std::size_t executed = five.executed();
     const core::time_point asked = five.world().now();
     std::vector<acquire> inner;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_without_a_round_trip) {
     for (const acquire& one : inner) {
         BOOST_TEST((one->valid_until() > five.world().now()));
         one->let_go();
-        one->let_go();  // once more takes nothing away
+        one->let_go();  // A repeated release has no effect.
         BOOST_TEST((one->valid_until() == core::time_point::min()));
         BOOST_TEST((outer->valid_until() > five.world().now()));
     }
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_without_a_round_trip) {
     BOOST_TEST(client->engine().parts().counts.released == 1001U);
 }
 
-// Faults 44 and 45: whatever is released first, the lock is released once, with the last.
+// Faults 44 and 45: the lock is released once, with the last entry, in any order of releases.
 BOOST_AUTO_TEST_CASE(the_last_entry_releases_the_lock_in_any_order, *label("fault-45")) {
     for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 2},
                                                   {0, 2, 1},
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_last_entry_releases_the_lock_in_any_order, *label("faul
         }
         const acquire waiting = rival->acquire("a");
         for (std::size_t i = 0; i != 3; ++i) {
-            three.world().run_for(30s);  // the watchdog goes on
+            three.world().run_for(30s);  // The watchdog continues.
             BOOST_TEST(!waiting->is_finished);
             const acquire& next = entries[order[i]];
             BOOST_TEST((next->valid_until() > three.world().now()));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_last_entry_releases_the_lock_in_any_order, *label("faul
         expect_granted(three, waiting);
         const std::uint64_t renewed = client->engine().parts().counts.renewed;
         three.world().run_for(1min);
-        BOOST_TEST(client->engine().parts().counts.renewed == renewed);  // no watchdog is left
+        BOOST_TEST(client->engine().parts().counts.renewed == renewed);  // No watchdog remains.
     }
 }
 
@@ -164,11 +164,11 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_past_all_waiters) {
     one.world().run_for(10ms);
     BOOST_TEST(!other->is_finished);
     single->let_go();
-    expect_granted(one, other);  // handed off, in their order
+    expect_granted(one, other);  // Waiters are served in order, by hand-off.
     BOOST_TEST(other->lease->token() == outer->lease->token());
     BOOST_TEST(!nobody->is_finished);
 
-    // It is the other owner's now.
+    // The other owner holds the lock now.
     const acquire late = enter(*client, anna);
     const acquire more = enter(*client, bert);
     expect_granted(one, more);
@@ -194,15 +194,15 @@ BOOST_AUTO_TEST_CASE(waiters_of_one_owner_enter_together) {
     const acquire plain_1 = plain(*client, anna);
     const acquire bert_2 = enter(*client, bert);
     const acquire anna_3 = enter(*client, anna);
-    first->let_go();  // a hand-off
+    first->let_go();  // This is a hand-off.
     expect_granted(one, anna_1);
     expect_granted(one, anna_2);
     expect_granted(one, anna_3);
     one.world().run_for(1ms);
     BOOST_TEST(!bert_1->is_finished);
-    BOOST_TEST(!plain_1->is_finished);  // it came before its owner had the lock
+    BOOST_TEST(!plain_1->is_finished);  // It came before its owner held the lock.
     BOOST_TEST(client->engine().parts().counts.queued == 3U);
-    one.world().run_for(1s);  // so that it is released, and attempted again
+    one.world().run_for(1s);  // The lease is then released, and acquired again.
     anna_1->let_go();
     anna_2->let_go();
     anna_3->let_go();
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(an_extension_of_one_entry_never_shortens_the_lease, *label(
     BOOST_TEST((outer->valid_until() > three.world().now() + 30s));
 }
 
-// The options of the outermost entry hold.
+// The options of the outermost entry apply.
 BOOST_AUTO_TEST_CASE(an_entry_with_a_shorter_ttl_shortens_nothing, *label("fault-45")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_entered_again_until_all_have_let_go, *l
     BOOST_TEST((inner->lease->loss(inner->holder_number) == core::loss::keys_gone));
     expect_end(three, enter(*client, anna), acquire_outcome::lease_lost);
     expect_end(three, enter(*client, anna, core::time_point::min()), acquire_outcome::lease_lost);
-    three.world().run_for(1min);  // its validity has ended long since, and the key is another's
+    three.world().run_for(1min);  // Its validity is over, and another client may have the key.
     const acquire other = enter(*client, bert);
     expect_granted(three, other);
     other->let_go();
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_entered_again_until_all_have_let_go, *l
     BOOST_TEST(client->engine().parts().counts.lost == 2U);
 }
 
-// The event loop was blocked, so nobody could be told.
+// The event loop was blocked, so the loss could not be reported.
 BOOST_AUTO_TEST_CASE(a_lease_whose_validity_has_ended_is_not_entered_again, *label("fault-46")) {
     virtual_deployment one(1);
     const auto client = one.make_client();
@@ -358,7 +358,8 @@ BOOST_AUTO_TEST_CASE(a_mutex_refuses_an_owner_that_holds_it) {
         if (!reenters) {
             expect_end(one, enter(*client, anna), acquire_outcome::would_deadlock);
         }
-        // Not another owner, nobody, nor the same one in another client.
+        // The lock does not refuse another owner, an acquire without an owner, or the same owner in another
+        // client.
         const std::vector<acquire> waiting{plain(*client, bert), client->acquire("a"),
                                            plain(*elsewhere, anna)};
         one.world().run_for(10ms);
@@ -409,12 +410,12 @@ BOOST_AUTO_TEST_CASE(a_lock_with_other_fencing_is_refused) {
                "'a': this owner holds it already, and only one of the two has fencing");
     BOOST_TEST(client->engine().parts().queues.reenter(*refused->spec(), {anna, true}) == nullptr);
 
-    // The next owner has a fence of its own, which a round counts.
+    // The next owner gets a fence of its own, which a round counts.
     const acquire next = enter(*client, bert, fenced);
     const acquire with_it = enter(*client, bert, fenced);
     outer->let_go();
     inner->let_go();
-    const acquire again = enter(*client, anna, fenced);  // the lease is nobody's in this round
+    const acquire again = enter(*client, anna, fenced);  // The lease has no holder in this round.
     expect_granted(one, next);
     expect_granted(one, with_it);
     BOOST_TEST(next->fence_number > outer->fence_number);
@@ -427,7 +428,7 @@ BOOST_AUTO_TEST_CASE(try_reenter_adds_a_holder_at_once) {
     const auto client = one.make_client();
     const acquire outer = enter(*client, anna);
     auto& queues = client->engine().parts().queues;
-    BOOST_TEST(queues.reenter(*outer->spec(), {anna, true}) == nullptr);  // not granted yet
+    BOOST_TEST(queues.reenter(*outer->spec(), {anna, true}) == nullptr);  // Not granted yet.
     expect_granted(one, outer);
     const auto inner = queues.reenter(*outer->spec(), {anna, true});
     BOOST_TEST_REQUIRE(inner != nullptr);
@@ -459,7 +460,7 @@ BOOST_AUTO_TEST_CASE(an_entry_can_be_abandoned) {
     outer->lease->abandon(outer->holder_number);
     const acquire again = enter(*client, anna);
     one.world().run_for(1s);
-    BOOST_TEST(!again->is_finished);  // the key is still there
+    BOOST_TEST(!again->is_finished);  // The key still exists.
     expect_granted(one, again);
 }
 
@@ -481,11 +482,11 @@ BOOST_AUTO_TEST_CASE(a_closing_client_ends_all_entries) {
     BOOST_TEST(one.server(0).keys.size() == 0U);
 }
 
-// Fault 44: an acquire whose answer was late counts once, since the client counts.
+// Fault 44: an acquire with a late reply counts as one entry, because the client counts entries.
 BOOST_AUTO_TEST_CASE(an_acquire_that_is_answered_late_counts_one_entry, *label("fault-44")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
-    three.server(1).latency = three.server(2).latency = 300ms;  // more than the timeout
+    three.server(1).latency = three.server(2).latency = 300ms;  // Longer than the timeout.
     const acquire outer = enter(*client, anna);
     three.world().run_for(600ms);
     three.server(1).latency = three.server(2).latency = 50us;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The parts of the runtime that need no execution context: tokens, others at a key, descriptions.
+// The parts of the runtime that need no execution context: tokens, contention history, descriptions.
 
 #include "core/backoff.hpp"
 #include "core/round.hpp"
@@ -36,7 +36,7 @@ using namespace std::string_literals;
 
 namespace {
 
-/// Random numbers without a world around them.
+/// An environment that provides only random numbers.
 class dice final : public environment {
 public:
     explicit dice(std::uint64_t seed) : random_(seed) {}
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_unique_and_have_forty_hexadecimal_digits) {
     constexpr std::size_t count = 20000;
     std::unordered_set<std::string> seen;
     std::map<char, std::size_t> digits;
-    dice sources[2] = {dice(1), dice(2)};  // of two clients
+    dice sources[2] = {dice(1), dice(2)};  // One per client.
     for (std::size_t i = 0; i != count; ++i) {
         const token drawn(sources[i % 2], {}, {});
         const std::string_view text = drawn.view();
@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_unique_and_have_forty_hexadecimal_digits) {
             ++digits[c];
         }
     }
-    // All sixteen about equally often: far looser than chance, tighter than any wrong shift.
+    // All sixteen digits are about equally frequent. The bound is far looser than chance, and tighter than
+    // any wrong shift.
     constexpr std::size_t mean = count * 40 / 16;
     BOOST_TEST(digits.size() == 16U);
     for (const auto& [digit, times] : digits) {
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(another_prefix_leaves_digits_and_label_in_place) {
         const std::string_view readers = drawn.with_prefix("reader:");
         BOOST_TEST(readers == "reader:" + before);
         BOOST_TEST(drawn.view() == before);
-        // The same bytes: Boost.Test would compare the pointers as C strings.
+        // The views must refer to the same bytes. Boost.Test would compare the pointers as C strings.
         BOOST_TEST((drawn.view().data() == writers.data()));
         BOOST_TEST((readers.data() + 7 == writers.data()));
     }
@@ -142,11 +143,11 @@ BOOST_AUTO_TEST_CASE(contention_is_probed_again_after_a_while) {
     contention_history known;
     known.note(7, false, start);
     for (int i = 0; i != 1000; ++i) {
-        BOOST_TEST(!known.expected_at(7, start + milliseconds(250)));  // too soon
+        BOOST_TEST(!known.expected_at(7, start + milliseconds(250)));  // Too soon.
     }
     BOOST_TEST(known.expected_at(7, start + milliseconds(251)));
     for (int i = 0; i != 64; ++i) {
-        BOOST_TEST(!known.expected_at(7, start + std::chrono::hours(1)));  // too few tries
+        BOOST_TEST(!known.expected_at(7, start + std::chrono::hours(1)));  // Too few tries.
     }
     BOOST_TEST(known.expected_at(7, start + std::chrono::hours(1)));
 }
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(stepping_aside_defers_joining_the_queue) {
     BOOST_TEST((known.join_from(8) < start));
 }
 
-// Many keys share a place.
+// Many keys share one entry.
 BOOST_AUTO_TEST_CASE(another_key_may_replace_the_history) {
     contention_history known;
     known.note(7, true, start);
@@ -389,7 +390,7 @@ BOOST_AUTO_TEST_CASE(server_texts_are_escaped_and_truncated) {
     BOOST_TEST(text.size() < 500U);
 }
 
-// The sanitizers have an allocator of their own.
+// The sanitizers use an allocator of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 BOOST_AUTO_TEST_CASE(blocks_cached_by_a_thread_are_freed_when_it_ends) {
     constexpr std::size_t size = 1000;
@@ -398,7 +399,8 @@ BOOST_AUTO_TEST_CASE(blocks_cached_by_a_thread_are_freed_when_it_ends) {
         std::vector<void*> blocks(1000);
         for (void*& block : blocks) {
             block =
-                ::operator new(1024);  // of the main thread's arena, whose size can be asked for
+                // Allocated in the arena of the main thread, whose size can be queried.
+                ::operator new(1024);
         }
         std::jthread([&] {
             for (void* const block : blocks) {
@@ -412,14 +414,14 @@ BOOST_AUTO_TEST_CASE(blocks_cached_by_a_thread_are_freed_when_it_ends) {
     BOOST_TEST(::mallinfo2().uordblks < before + 2000 * size);
 }
 
-/// What a thread keeps after it has freed so many blocks of each of these sizes.
+/// Returns the bytes that a thread keeps after it has freed this many blocks of each size.
 std::size_t kept_bytes(const std::vector<std::size_t>& sizes, std::size_t blocks_of_each) {
     std::vector<std::pair<void*, std::size_t>> blocks;
     blocks.reserve(sizes.size() * blocks_of_each);
     const std::size_t before = ::mallinfo2().uordblks;
     for (const std::size_t size : sizes) {
         for (std::size_t i = 0; i != blocks_of_each; ++i) {
-            blocks.emplace_back(::operator new(size), size);  // of the main thread's arena
+            blocks.emplace_back(::operator new(size), size);  // In the arena of the main thread.
         }
     }
     std::size_t result = 0;
@@ -433,13 +435,13 @@ std::size_t kept_bytes(const std::vector<std::size_t>& sizes, std::size_t blocks
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_caches_a_bounded_number_of_bytes) {
-    // The heap's overhead for each block, and what its own cache keeps.
+    // Covers the overhead of the heap for each block, and the cache of the heap.
     constexpr std::size_t overhead = std::size_t{512} * 1024;
     std::vector<std::size_t> sizes;
     for (std::size_t size = 16; size <= 1024; size += 16) {
         sizes.push_back(size);
     }
-    const std::size_t of_all_sizes = kept_bytes(sizes, 300);  // 10 MB
+    const std::size_t of_all_sizes = kept_bytes(sizes, 300);  // 10 MB.
     BOOST_TEST(of_all_sizes > most_kept_bytes - 1024);
     BOOST_TEST(of_all_sizes < most_kept_bytes + overhead);
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Semaphores in virtual time: how many round trips an acquire takes, and how a quorum agrees on numbers.
+// Semaphores in virtual time: the round trips of an acquire, and the agreement of a quorum on numbers.
 
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/exclusive/exclusive.hpp"
@@ -41,17 +41,17 @@ struct scene : virtual_deployment {
         acquire result = take(by, limit, count);
         BOOST_TEST_REQUIRE(world().run_until([&] { return result->is_finished; }));
         BOOST_TEST_REQUIRE(result->granted());
-        world().run_for(1ms);  // and all have answered
+        world().run_for(1ms);  // All servers have answered.
         return result;
     }
-    /// How many commands an acquire and its release take at one server.
+    /// Returns the number of commands that an acquire and its release take on one server.
     std::size_t cost_of(client& by, std::uint32_t limit) {
         const std::size_t before = server(0).executed;
         taken(by, limit)->let_go();
         world().run_for(1ms);
         return server(0).executed - before;
     }
-    /// The slots of the key at a server.
+    /// Returns the number of slots in use on a server.
     std::size_t out_at(std::size_t index) {
         auto* const found = server(index).keys.find("a", world().now());
         return found == nullptr ? 0 : found->as<kinds::permits>()->slots.size();
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_free_semaphore_costs_what_a_mutex_costs) {
     }
 }
 
-/// The first acquire only looks whether nobody is there. After it the client knows.
+/// The first acquire only checks whether the semaphore is free. The client remembers the result.
 BOOST_AUTO_TEST_CASE(a_client_remembers_for_a_while_that_others_have_permits) {
     const acquire held = taken(*b, 16);
     BOOST_TEST(cost_of(*a, 16) == 3U);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_client_remembers_for_a_while_that_others_have_permits) {
     for (int i = 0; i != 100; ++i) {
         looks += cost_of(*a, 16) - 2U;
     }
-    BOOST_TEST((looks >= 2U && looks <= 8U), looks);  // with one for a remote queue
+    BOOST_TEST((looks >= 2U && looks <= 8U), looks);  // Includes one command of a remote queue.
 }
 
 BOOST_AUTO_TEST_CASE(all_permits_are_granted_and_no_more) {
@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(all_permits_are_granted_and_no_more) {
     }
 }
 
-/// The commands of the two come to the servers in different orders, so that they are given different numbers at first.
+/// The commands of the two acquires reach the servers in different orders. They therefore get different
+/// numbers at first.
 BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
     for (const std::uint32_t count : {1U, 2U}) {
         for (int i = 0; i != 200; ++i) {
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
                 world().run_until([&] { return first->is_finished && second->is_finished; }));
             BOOST_TEST_REQUIRE(first->granted());
             BOOST_TEST_REQUIRE(second->granted());
-            world().run_for(2ms);  // what has another number is corrected
+            world().run_for(2ms);  // Wrong numbers are corrected.
             for (std::size_t n = 0; n != 3; ++n) {
                 BOOST_TEST_REQUIRE(out_at(n) == 2 * count);
             }
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
     }
 }
 
-/// Fault 51.
+/// Fault 51: the error comes without a wait.
 BOOST_AUTO_TEST_CASE(another_limit_or_kind_fails_at_once, *label("fault-51")) {
     const acquire held = taken(*b, 5);
     for (const std::uint32_t limit : {2U, 6U}) {
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(another_limit_or_kind_fails_at_once, *label("fault-51")) {
     taken(*a, 5)->let_go();
 }
 
-/// A minority does not count: it may have what a dead program has left.
+/// A minority does not count, because it may have the key of a dead program.
 BOOST_AUTO_TEST_CASE(another_limit_at_a_minority_is_no_obstacle, *label("fault-51")) {
     kinds::command left_behind;
     left_behind.kind = &kinds::semaphore(9, 1);

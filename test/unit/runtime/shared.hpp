@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-// What the tests of readers and writers have in common.
+// Shared code of the tests of readers and writers.
 
 namespace colock::test {
 
@@ -37,14 +37,14 @@ inline acquire write(client& by, core::time_point deadline = core::never) {
     return by.acquire("a", policy_of(by, kinds::writer), deadline);
 }
 
-/// A reader that shares no lease of another.
+/// Starts a reader that does not share the lease of another reader.
 inline acquire read_alone(client& by) {
     runtime::lock_policy policy = policy_of(by, kinds::shared);
     policy.handoff.limit = 0;
     return by.acquire("a", policy);
 }
 
-/// These are granted now, or will be soon.
+/// Expects that all of them are granted, now or soon.
 inline void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
     for (const acquire& one : all) {
         BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_finished; }));
@@ -52,25 +52,25 @@ inline void expect_granted(virtual_deployment& in, const std::vector<acquire>& a
     }
 }
 
-/// When the last writer mark at a server ends; `time_point::min()` if there is none.
+/// Returns the end of the last writer mark on a server, or `time_point::min()` if there is none.
 inline core::time_point mark_at(virtual_deployment& in, std::size_t index) {
     return kinds::lock_key(in.server(index).keys, "a", in.world().now()).marked_until();
 }
 
-/// How many clients wait in the remote queue.
+/// Returns the number of clients that wait in the remote queue.
 inline std::size_t tickets_at(virtual_deployment& in) {
     auto* const queue = in.server(0).keys.find(kinds::queue_key("a"), in.world().now());
     return queue != nullptr ? queue->as<kinds::waiting_clients>()->tickets.size() : 0;
 }
 
-/// No client sends anything any more.
+/// Expects that no client sends anything.
 inline void expect_silence(virtual_deployment& in) {
     const std::size_t executed = in.executed();
     in.world().run_for(std::chrono::seconds(5));
     BOOST_TEST(in.executed() == executed);
 }
 
-/// Another holder of a lease, whose caller writes down what comes of it.
+/// A share of a lease that records its result.
 class virtual_share final : public runtime::share_operation {
 public:
     using share_operation::share_operation;

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Readers and writers with fences: the fences of shares, and shares of a lease that has lost its keys, in virtual time.
+// Fenced readers and writers in virtual time: the fences of shares, and shares of a lease that has lost its
+// keys.
 
 #include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
@@ -37,11 +38,11 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_the_fence_of_the_last_writer) {
     }
 }
 
-/// Ann reads, with fencing.
+/// Ann reads with fencing.
 struct fenced_reader {
     acquire read() { return ann->acquire("a", policy_of(*ann, kinds::fenced_shared)); }
 
-    /// The servers lose Ann's lease, and Bob writes in the meantime.
+    /// The servers lose the lease of Ann, and Bob writes in the meantime.
     std::uint64_t write_without_ann() {
         for (std::size_t i = 0; i != 3; ++i) {
             three.server(i).keys.erase("a");
@@ -74,7 +75,8 @@ BOOST_FIXTURE_TEST_CASE(sharing_a_lease_with_missing_keys_fails, fenced_reader,
 BOOST_FIXTURE_TEST_CASE(a_reader_does_not_share_a_lease_with_missing_keys, fenced_reader,
                         *label("fault-87")) {
     const std::uint64_t written = write_without_ann();
-    BOOST_TEST((reader->valid_until() > three.world().now()));  // Ann does not know of it yet
+    // The client of Ann has not detected the loss yet.
+    BOOST_TEST((reader->valid_until() > three.world().now()));
     const acquire next = read();
     expect_granted(three, {next});
     BOOST_TEST(next->fence_number >= written);
@@ -93,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(shares_requested_during_a_round_take_one_more_round, fen
     three.world().run_for(1ms);
     const std::size_t executed = three.executed();
     const auto first = virtual_share::begin(*ann, *reader);
-    three.world().run_for(20us);  // its round is under way
+    three.world().run_for(20us);  // Its round is under way.
     const auto second = virtual_share::begin(*ann, *reader);
     const auto third = virtual_share::begin(*ann, *reader);
     three.world().run_for(1ms);
@@ -116,7 +118,7 @@ BOOST_FIXTURE_TEST_CASE(shares_requested_during_a_round_take_one_more_round, fen
     BOOST_TEST(writer->fence_number > third->fence_number);
 }
 
-/// It is released, or lost, while the round is under way; or its client is closed.
+/// During the round, the lease is released, the share is cancelled, or the client is closed.
 BOOST_AUTO_TEST_CASE(a_pending_share_fails_when_its_lease_ends) {
     enum class end { released, cancelled, closed };
     for (const end how : {end::released, end::cancelled, end::closed}) {
@@ -138,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_pending_share_fails_when_its_lease_ends) {
     }
 }
 
-/// A lease is renewed while a server does not answer the round of a share.
+/// The lease is renewed although servers do not answer the round of a share.
 BOOST_FIXTURE_TEST_CASE(a_share_without_a_quorum_does_not_end_the_lease, fenced_reader) {
     three.server(0).is_silent = three.server(1).is_silent = true;
     const auto share = virtual_share::begin(*ann, *reader);

@@ -22,12 +22,12 @@ using core::acquire_outcome;
 
 namespace {
 
-/// Tasks that read and write all the time, a tenth of it to write, and hold the lock for 2 ms.
+/// Tasks that continuously read and write. One in ten visits is a write. They hold the lock for 2 ms.
 class crowd {
 public:
     crowd(virtual_deployment& in, std::size_t clients, std::uint64_t seed)
         : world_(in.world()), random_(seed) {
-        constexpr std::size_t tasks = 4;  // of each
+        constexpr std::size_t tasks = 4;  // Per client.
         for (std::size_t i = 0; i != clients; ++i) {
             clients_.push_back(in.make_client());
             for (std::size_t task = 0; task != tasks; ++task) {
@@ -36,7 +36,7 @@ public:
         }
     }
 
-    /// For how long nobody held the lock.
+    /// Returns the longest time without a holder.
     [[nodiscard]] core::duration longest_idle() const {
         return holders_ == 0 ? std::max(longest_idle_, world_.now() - idle_since_) : longest_idle_;
     }
@@ -75,14 +75,15 @@ private:
     bool is_over_ = false;
 };
 
-/// Ann reads, Bob waits as a writer, and another reader of Ann, which does not share a lease, waits for Bob.
+/// Ann reads, and Bob waits as a writer. Another reader of Ann, which does not share a lease, waits behind
+/// Bob.
 struct queue_of_readers {
     queue_of_readers() {
         one.server(0).tells_changes = true;
         holding = patient_reader();
         expect_granted(one, {holding});
         writer = write(*bob);
-        one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // until it has left its mark
+        one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // The writer has set its mark.
         waiting = read_alone(*ann);
         one.world().run_for(20ms);
         BOOST_TEST(tickets_at(one) == 2U);
@@ -96,7 +97,7 @@ struct queue_of_readers {
 
     std::size_t tickets() { return tickets_at(one); }
 
-    /// Once all have let go, nobody sends anything.
+    /// Expects that no client sends anything after all releases.
     void expect_nothing_left() {
         holding->let_go();
         expect_granted(one, {writer});
@@ -109,17 +110,17 @@ struct queue_of_readers {
     virtual_deployment one{1};
     std::unique_ptr<client> ann = one.make_client();
     std::unique_ptr<client> bob = one.make_client();
-    acquire holding;  // Ann's
-    acquire waiting;  // Ann's
-    acquire writer;   // Bob's
+    acquire holding;  // Of Ann.
+    acquire waiting;  // Of Ann.
+    acquire writer;   // Of Bob.
 };
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
 
-/// Fault 43: readers that came before a waiting writer, and wait as well, are in no writer's way, and no mark is in theirs. The
-/// first writer keeps Bob out, the second comes after him.
+/// Fault 43: a reader that waits before a waiting writer does not block writers, and no mark blocks it. The
+/// first writer keeps Bob out. The second writer arrives after Bob.
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *label("fault-43")) {
     for (const std::size_t servers : {1, 5}) {
         virtual_deployment some(servers);
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *lab
     }
 }
 
-/// Fault 43: whatever they do, one of them enters soon after the last has left.
+/// Fault 43: in any case, one of them enters soon after the last holder has left.
 BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
     for (const std::size_t servers : {1, 3, 5}) {
         for (const std::size_t clients : {2, 3, 4, 8}) {
@@ -174,7 +175,8 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
     }
 }
 
-/// A reader that expects others waits for its turn in the queue first; and it is its turn if only readers hold the lock.
+/// A reader that expects contention first waits for its turn in the queue. It has its turn if only readers
+/// hold the lock.
 BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_joins_other_readers) {
     virtual_deployment three(3);
     three.tell_changes();
@@ -195,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_joins_other_readers) {
     BOOST_TEST((next->finished_at - now < 1ms));
 }
 
-/// It is told of the end of a writer's hold, and mostly waits for that.
+/// A notification reports the end of the writer, and the reader mostly waits for it.
 BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_sends_few_commands) {
     virtual_deployment three(3);
     three.tell_changes();
@@ -206,12 +208,12 @@ BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_sends_few_commands) {
     const std::size_t executed = three.executed();
     const acquire reader = read(*bob);
     three.world().run_for(5s);
-    BOOST_TEST(three.executed() - executed < 300U);  // 20 a server and second; more at first
+    BOOST_TEST(three.executed() - executed < 300U);  // 20 per server and second, and more at first.
     writer->let_go();
     expect_granted(three, {reader});
 }
 
-/// Fault 43: how long it has been in the queue counts from when it came, though the client has done nothing for long before.
+/// Fault 43: the time in the queue counts from the arrival, even if the client was idle for long before.
 BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("fault-43")) {
     virtual_deployment one(1);
     one.tell_changes();
@@ -226,10 +228,10 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     one.world().run_for(10ms);
     first->let_go();
     expect_granted(one, {second});
-    second->let_go();  // Bob hears that others wait, and joins the queue at once the next time
+    second->let_go();  // Bob learns of waiters, and joins the queue directly the next time.
     expect_granted(one, {reader});
     one.world().run_for(10ms);
-    const acquire mutex = ann->acquire("a");  // the first in the queue, which leaves no mark
+    const acquire mutex = ann->acquire("a");  // The first in the queue, which sets no mark.
     one.world().run_for(7s);
     const auto& attempts = bob->engine().parts().counts.attempts;
     const std::uint64_t attempts_before = attempts;
@@ -243,7 +245,8 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     expect_granted(one, {writer});
 }
 
-/// Fault 42: nor behind a mutex that waits, and leaves no mark. The readers are of ever new clients, which know of no queue.
+/// Fault 42: a writer does not starve behind a waiting mutex, which sets no mark. The readers belong to new
+/// clients without any knowledge of the queue.
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")) {
     virtual_deployment three(3);
     three.tell_changes();
@@ -263,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
     const auto is_over = [&] { return mutex->is_finished || writer->is_finished; };
     while (!is_over() && three.world().now() - begun < 10s) {
         const acquire next = read_anew();
-        three.world().run_for(20ms);  // so that one always reads, if it may
+        three.world().run_for(20ms);  // One reader always reads, if permitted.
         if (reading->granted()) {
             reading->let_go();
         }
@@ -271,14 +274,14 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
         three.world().run_for(20ms);
     }
     BOOST_TEST_REQUIRE(is_over());
-    BOOST_TEST((three.world().now() - begun > 1s));  // or the readers have not overlapped
+    BOOST_TEST((three.world().now() - begun > 1s));  // Otherwise the readers have not overlapped.
     const acquire& first = mutex->is_finished ? mutex : writer;
     first->let_go();
     expect_granted(three, {mutex, writer});
 }
 
-/// Readers of new clients, which know of no queue, come one after the other, so that one always reads. A mutex waits for them,
-/// first in the remote queue.
+/// Readers of new clients arrive one after the other and do not join the queue, so that one always reads. A
+/// mutex waits for them at the head of the remote queue.
 class overlapping_readers {
 public:
     overlapping_readers() {
@@ -289,7 +292,7 @@ public:
         in.world().run_for(5ms);
     }
 
-    /// Until the condition holds, or that time is over. False if the newcomers could not read either.
+    /// Runs until the condition holds or the time is over. Returns false if a newcomer could not read.
     template <typename Condition>
     [[nodiscard]] bool run_until(const Condition& condition, core::duration at_most) {
         const core::time_point end = in.world().now() + at_most;
@@ -306,7 +309,7 @@ public:
         return true;
     }
 
-    /// A client that has met the queue: it joins at once the next time.
+    /// Returns a client that has detected the queue, and joins it immediately the next time.
     std::unique_ptr<client> make_experienced() {
         auto result = in.make_client();
         const acquire writer = write(*result, in.world().now() + 10ms);
@@ -329,7 +332,7 @@ private:
     acquire reading_;
 };
 
-/// Fault 97: a reader goes past a mutex that waits, as the newcomers do, but not at once.
+/// Fault 97: a reader overtakes a waiting mutex, like the newcomers, but not immediately.
 BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_does_not_starve, overlapping_readers,
                         *label("fault-97")) {
     const auto dan = make_experienced();
@@ -343,7 +346,7 @@ BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_does_not_starve, overlapping_rea
     BOOST_TEST(!mutex->is_finished);
 }
 
-/// Fault 97: one that has little time attempts before it gives up.
+/// Fault 97: a reader with a short deadline attempts before it gives up.
 BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_makes_an_attempt_at_its_deadline,
                         overlapping_readers, *label("fault-97")) {
     const auto dan = make_experienced();
@@ -354,7 +357,7 @@ BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_makes_an_attempt_at_its_deadline
     BOOST_TEST((reader->finished_at - deadline < 1ms));
 }
 
-/// Fault 97: also one that was denied, and has waited in the queue since.
+/// Fault 97: this also holds for a reader that was denied and has waited in the queue since.
 BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *label("fault-97")) {
     virtual_deployment one(1);
     one.tell_changes();
@@ -369,7 +372,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *l
     const acquire reader = read(*cid);
     one.world().run_for(500ms);
     holder->let_go();
-    const acquire newcomer = read(*dan);  // is there before the mutex is told
+    const acquire newcomer = read(*dan);  // It arrives before the mutex is notified.
     expect_granted(one, {newcomer});
     const core::time_point begun = one.world().now();
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return reader->is_finished; }, 10s));
@@ -378,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *l
     BOOST_TEST(!mutex->is_finished);
 }
 
-/// Fault 97: no reader goes past the mark of a writer, however long it waits, and its attempts are rare.
+/// Fault 97: no reader overtakes the mark of a writer, however long it waits. Its attempts are rare.
 BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     virtual_deployment three(3);
     three.tell_changes();
@@ -393,7 +396,7 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     three.world().run_for(21s);
     BOOST_TEST(!reader->is_finished);
     BOOST_TEST(!writer->is_finished);
-    // Each attempt may have two parts, and the first one comes before the client joins the queue.
+    // Each attempt may have two parts. The first attempt comes before the client joins the queue.
     BOOST_TEST(cid->engine().parts().counts.attempts <= 2U * (1 + 21 / 5));
     holder->let_go();
     expect_granted(three, {writer});
@@ -402,13 +405,13 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     expect_granted(three, {reader});
 }
 
-/// The reader that waits for Bob gives up. The writer behind it is kept out by a reader of its own client, and needs no
-/// ticket in the remote queue.
+/// The reader that waits for Bob gives up. The writer behind it waits for a reader of its own client, and
+/// needs no ticket in the remote queue.
 BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_no_waiter_needs_it, queue_of_readers) {
     const acquire local_writer = write(*ann);
     waiting->cancel();
     one.world().run_for(5ms);
-    BOOST_TEST(tickets() == 1U);  // that of the other client
+    BOOST_TEST(tickets() == 1U);  // The ticket of the other client.
     local_writer->cancel();
     expect_nothing_left();
 }

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_share_one_lease) {
         BOOST_TEST((one->valid_until() > five.world().now()));
         one->let_go();
         BOOST_TEST((one->valid_until() == core::time_point::min()));
-        one->let_go();  // once more takes nothing away
+        one->let_go();  // A repeated release has no effect.
     }
     five.world().run_for(10ms);
     BOOST_TEST(five.executed() == 10U);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_the_lock_together) {
     BOOST_TEST((writer->outcome == acquire_outcome::contended));
 }
 
-/// Whether free or held by other readers, an attempt that is not to wait is made in both forms.
+/// A single attempt succeeds if the lock is free, and if other readers hold it. It is made in both forms.
 BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
     virtual_deployment five(5);
     const auto ann = five.make_client();
@@ -115,13 +115,13 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
     expect_granted(five, {cid->acquire("a", once)});
 }
 
-/// It does so even if another operation attempts, or waits before this one. A task that waits for itself would be hard to
-/// find otherwise.
+/// The error says this even if another operation attempts or waits before this one. Otherwise a task that
+/// waits for itself would be hard to find.
 BOOST_AUTO_TEST_CASE(an_error_reports_that_this_client_holds_the_lock) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
     expect_granted(three, {read(*ann)});
-    three.world().run_for(100ms);  // the lease is shared no more
+    three.world().run_for(100ms);  // The lease is no longer shared.
     for (std::size_t i = 0; i != 3; ++i) {
         three.server(i).latency = 50ms;
     }
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_error_reports_that_this_client_holds_the_lock) {
     BOOST_TEST(attempting->text.ends_with(", this client holds it already"), attempting->text);
 }
 
-/// The first attempt of a writer that was denied and waits has two parts.
+/// The first attempt of a denied and waiting writer has two parts.
 BOOST_AUTO_TEST_CASE(an_error_in_a_second_round_includes_the_first_rounds_votes) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_second_round_includes_the_first_rounds_votes)
                writer->text);
 }
 
-/// They wait for the attempt of the first of them, since nobody else is in the way.
+/// They wait for the attempt of the first of them, because no other client blocks them.
 BOOST_AUTO_TEST_CASE(concurrent_single_attempts_of_one_client_share_a_lease) {
     virtual_deployment five(5);
     const auto client = five.make_client();
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(concurrent_single_attempts_of_one_client_share_a_lease) {
     }
     expect_granted(five, readers);
     BOOST_TEST(five.executed() == 5U);
-    five.world().run_for(100ms);  // the lease is shared no more
+    five.world().run_for(100ms);  // The lease is no longer shared.
     const acquire next = read(*client, core::time_point::min());
     const acquire with_it = read(*client, core::time_point::min());
     expect_granted(five, {next, with_it});
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(concurrent_single_attempts_of_one_client_share_a_lease) {
     BOOST_TEST((next->lease == with_it->lease));
 }
 
-/// Their own deadline counts, too. Fault 88: a reader of the same client is not in the way.
+/// Fault 88: the own deadline of the attempt counts too. A reader of the same client does not block it.
 BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_another_reader_until_its_deadline,
                      *label("fault-88")) {
     virtual_deployment one(1);
@@ -193,12 +193,12 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_another_reader_until_its_deadlin
     expect_granted(one, {first});
 }
 
-/// Also if the other one has not begun yet, as the handler of the one before it is just called.
+/// The other reader may not have begun yet, because the handler of its predecessor is just being called.
 BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_a_reader_that_is_about_to_begin) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy policy = policy_of(*client, kinds::shared);
-    policy.handoff.limit = 0;  // or it would share the lease of the first
+    policy.handoff.limit = 0;  // Otherwise it would share the lease of the first.
     const acquire first = client->acquire("a", policy);
     const acquire second = client->acquire("a", policy);
     acquire third;
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(the_next_single_attempt_waits_for_the_first_connection) {
     expect_granted(one, {second});
 }
 
-/// An outage does not count that was over long ago, while others of the client held the lock.
+/// An earlier outage does not count if it ended long ago, while other operations of the client held the lock.
 BOOST_AUTO_TEST_CASE(an_earlier_outage_does_not_shorten_a_readers_wait) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(an_earlier_outage_does_not_shorten_a_readers_wait) {
     };
     const acquire holder = read(*client);
     expect_granted(three, {holder});
-    three.world().run_for(100ms);  // the lease is shared no more
+    three.world().run_for(100ms);  // The lease is no longer shared.
     set_silent(true);
     const acquire failing = read(*client);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return failing->is_finished; }));
@@ -246,12 +246,12 @@ BOOST_AUTO_TEST_CASE(an_earlier_outage_does_not_shorten_a_readers_wait) {
     BOOST_TEST((holder->valid_until() > three.world().now()));
     set_silent(true);
     const acquire next = read(*client);
-    three.world().run_for(300ms);  // longer than an attempt, and shorter than it may wait
+    three.world().run_for(300ms);  // Longer than an attempt, and shorter than the maximum wait.
     set_silent(false);
     expect_granted(three, {next});
 }
 
-/// They take no longer than an attempt each.
+/// Each of them takes no longer than one attempt.
 BOOST_AUTO_TEST_CASE(single_attempts_are_denied_while_a_writer_holds_the_lock) {
     virtual_deployment five(5);
     const auto ann = five.make_client();
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_fails_behind_a_writer_or_a_waiting_reader)
     reader->let_go();
     expect_granted(one, {writer});
     const acquire patient = read(*bob);
-    one.world().run_for(50ms);  // it has been denied
+    one.world().run_for(50ms);  // It has been denied.
     const acquire behind_a_reader = read(*bob, core::time_point::min());
     BOOST_TEST(!behind_a_reader->running());
     one.world().run_for(1ms);
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_blocks_later_readers_of_its_client) {
     expect_granted(five, {writer});
     BOOST_TEST(!behind->is_finished);
     writer->let_go();
-    expect_granted(five, {behind, with_it});  // together
+    expect_granted(five, {behind, with_it});  // Together.
     BOOST_TEST((behind->lease == with_it->lease));
 }
 
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_shared_after_handoff_time) {
     one.world().run_for(2ms);
     const acquire third = read(*client);
     expect_granted(one, {third});
-    BOOST_TEST((third->lease != first->lease));  // a reader of its own at the servers
+    BOOST_TEST((third->lease != first->lease));  // It has a separate lease on the servers.
     const acquire fourth = read(*client);
     expect_granted(one, {fourth});
     BOOST_TEST((fourth->lease == third->lease));
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_gives_up_share_the_lease) {
     }
 }
 
-/// The client learns of a waiting writer by its renewals, however long a lease may be shared.
+/// The client detects a waiting writer by its renewals, whatever the limits of sharing are.
 BOOST_AUTO_TEST_CASE(a_lease_is_not_shared_while_a_writer_waits_for_it) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_shared_while_a_writer_waits_for_it) {
     const acquire first = ann->acquire("a", patient);
     expect_granted(one, {first});
     const acquire writer = write(*bob);
-    one.world().run_for(5s);  // there is a renewal
+    one.world().run_for(5s);  // Includes a renewal.
     const acquire late = ann->acquire("a", patient);
     one.world().run_for(100ms);
     BOOST_TEST(!late->is_finished);
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(all_lock_kinds_and_options_share_one_local_queue) {
     BOOST_TEST(!other->is_finished);
     mutex->let_go();
     expect_granted(one, {other});
-    const acquire usual = read(*client);  // has a lease of its own
+    const acquire usual = read(*client);  // It has a lease of its own.
     expect_granted(one, {usual});
     BOOST_TEST((usual->lease != other->lease));
     BOOST_TEST((usual->valid_until() < other->valid_until()));
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(the_loss_of_a_shared_lease_is_reported_to_each_reader) {
     expect_granted(one, {second, third});
     third->let_go();
     one.server(0).keys.clear();
-    one.world().run_for(4s);  // there is a renewal
+    one.world().run_for(4s);  // Includes a renewal.
     for (const acquire& reader : {first, second}) {
         BOOST_TEST((reader->lease->loss(reader->holder_number) == core::loss::keys_gone));
         BOOST_TEST((reader->valid_until() == core::time_point::min()));
@@ -440,13 +440,13 @@ BOOST_AUTO_TEST_CASE(the_loss_of_a_shared_lease_is_reported_to_each_reader) {
     BOOST_TEST(client->engine().parts().counts.released == 1U);
     const acquire mutex = client->acquire("a");
     one.world().run_for(50ms);
-    BOOST_TEST(!mutex->is_finished);  // one of them has not let go
+    BOOST_TEST(!mutex->is_finished);  // One reader has not released yet.
     second->let_go();
     expect_granted(one, {mutex});
     BOOST_TEST(client->engine().parts().counts.held == 1U);
 }
 
-/// By then the lease has been given back by itself.
+/// The lease has been released automatically by then.
 BOOST_AUTO_TEST_CASE(releasing_a_lost_share_after_its_validity_reports_the_loss) {
     virtual_deployment one(1);
     const auto client = one.make_client();

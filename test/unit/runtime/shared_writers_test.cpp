@@ -20,7 +20,7 @@ using core::acquire_outcome;
 
 namespace {
 
-/// The writer enters as soon as the reader has left.
+/// Expects that the writer enters as soon as the reader has left.
 void expect_woken_by(virtual_deployment& in, virtual_acquire& reader, const acquire& writer) {
     const core::time_point released = in.world().now();
     reader.let_go();
@@ -34,7 +34,7 @@ void expect_woken_by(virtual_deployment& in, virtual_acquire& reader, const acqu
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
 
-/// Fault 42.
+/// Fault 42: overlapping readers.
 BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer,
                      *label("fault-42")) {
     virtual_deployment three(3);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
     }
     const auto writing = three.make_client();
     std::vector<acquire> reading;
-    // Each reads for 40 ms, again and again, so that there are always some.
+    // Each client repeatedly reads for 40 ms, so that there is always a reader.
     const auto step = [&] {
         for (std::size_t i = 0; i != clients.size(); ++i) {
             if (reading.size() <= i) {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
     }
 }
 
-/// Fault 42.
+/// Fault 42: new readers.
 BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_immediately, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
@@ -102,11 +102,11 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_immediately, *label(
     }
 }
 
-/// Fault 42: one that gives up at its deadline, after its attempts, or without waiting.
+/// Fault 42: the writer gives up at its deadline, after its attempts, or without waiting.
 BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fault-42")) {
     struct row {
         std::size_t attempts;
-        core::duration time;  // until the deadline
+        core::duration time;  // Until the deadline.
     };
     virtual_deployment three(3);
     const auto ann = three.make_client();
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fa
     }
 }
 
-/// Fault 42: also if the servers are far away, compared with the waits between its attempts.
+/// Fault 42: this also holds if the latency is long compared with the waits between attempts.
 BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last,
                      *label("fault-42")) {
     virtual_deployment one(1);
@@ -140,8 +140,8 @@ BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last
     runtime::lock_policy policy = policy_of(*bob, kinds::writer);
     policy.attempts = 4;
     const acquire writer = bob->acquire("a", policy);
-    one.world().run_for(31ms);         // its second round has come
-    constexpr std::size_t rounds = 5;  // the first attempt has two
+    one.world().run_for(31ms);         // Its second round has arrived.
+    constexpr std::size_t rounds = 5;  // The first attempt has two rounds.
     while (bob->engine().parts().counts.attempts < rounds) {
         BOOST_TEST((mark_at(one, 0) > one.world().now()));
         one.world().run_for(1ms);
@@ -150,7 +150,8 @@ BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last
     BOOST_TEST((writer->outcome == acquire_outcome::contended));
 }
 
-/// Fault 43: also after an attempt that has left its mark in the key, of which no server tells it.
+/// Fault 43: this also holds after an attempt that wrote a mark into the key. A server does not notify a
+/// client of its own write.
 BOOST_AUTO_TEST_CASE(a_waiting_writer_is_woken_when_the_reader_releases, *label("fault-43")) {
     for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {
         virtual_deployment three(3);
@@ -170,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_is_woken_when_the_reader_releases, *label(
     }
 }
 
-/// Fault 42: one that is cancelled, also in the middle of an attempt.
+/// Fault 42: the writer is cancelled, also during an attempt.
 BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-4
     }
 }
 
-/// Fault 42: and only its own, so that others still keep readers out. Writers that poll all have marks.
+/// Fault 42: a cancelled writer removes only its own mark, so that others still keep readers out. All polling
+/// writers have marks.
 BOOST_AUTO_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, *label("fault-42")) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, *label
     expect_granted(three, {read(*dan, core::time_point::min())});
 }
 
-/// Fault 42: whenever it is cancelled, and however long its program has done something else before.
+/// Fault 42: the writer is cancelled at any time, also after its program was busy.
 BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *label("fault-42")) {
     for (const core::duration busy : {0ms, 300ms}) {
         for (core::duration waited = 1ms; waited < 1200ms; waited += 7ms) {
@@ -235,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *la
     }
 }
 
-/// It does not wait after its attempt. So it neither sets a mark nor removes one.
+/// The writer does not wait after its attempt. It therefore neither sets nor removes a mark.
 BOOST_AUTO_TEST_CASE(a_single_attempt_sets_no_writer_mark) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
@@ -248,8 +250,9 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_sets_no_writer_mark) {
     BOOST_TEST(one.executed() == executed + 1);
 }
 
-/// Fault 42: one that has the lock of a quorum may have left its mark at the others, where a reader had not left yet. After a
-/// downgrade the writer still takes it back, and not a reader beside it.
+/// Fault 42: a writer with the lock of a quorum may have left its mark on an instance where a reader had not
+/// left yet. After a downgrade, the former writer still removes the mark. Another reader of its client does
+/// not.
 BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("fault-42")) {
     for (const bool downgrades : {false, true}) {
         virtual_deployment three(3);
@@ -288,7 +291,8 @@ BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("f
     }
 }
 
-/// Fault 43: also if the readers leave at any moment between two attempts of the writer, be it right after the second.
+/// Fault 43: this also holds if the reader leaves at any moment between two attempts of the writer, even
+/// right after the second.
 BOOST_AUTO_TEST_CASE(a_writer_detects_the_release_of_a_reader_at_any_moment, *label("fault-43")) {
     for (auto waited = 0us; waited < 1200ms; waited += 250us) {
         virtual_deployment one(1);

@@ -32,17 +32,17 @@
 #include <utility>
 #include <vector>
 
-// Engines, just as they are in a program, in a world of virtual time: nothing sleeps, nothing is sent, and all happens
-// in the same order each time.
+// Production engines in a world of virtual time. No thread sleeps, nothing is sent, and the order of events
+// is always the same.
 
 namespace colock::test {
 
-/// The time, and what is yet to happen.
+/// The virtual clock and the pending events.
 class virtual_world {
 public:
     [[nodiscard]] core::time_point now() const noexcept { return now_; }
 
-    /// What is due at the same time happens in the order in which it was said.
+    /// Schedules an event. Events that are due at the same time occur in the order of their scheduling.
     void at(core::time_point when, std::function<void()> what) {
         events_.emplace(std::pair(std::max(when, now_), order_++), std::move(what));
     }
@@ -59,10 +59,10 @@ public:
         now_ = end;
     }
 
-    /// Time passes, and nothing happens: the program is busy with something else.
+    /// Lets time pass without any event. It simulates a blocked program.
     void be_busy_for(core::duration d) { now_ += d; }
 
-    /// Lets time pass until the condition holds; false if it does not within that time.
+    /// Lets time pass until the condition holds. Returns false if it does not hold within that time.
     template <typename Condition>
     [[nodiscard]] bool run_until(const Condition& condition,
                                  core::duration at_most = std::chrono::seconds(30)) {
@@ -90,24 +90,25 @@ private:
 
 class virtual_instance;
 
-/// A server: what it knows, and how it behaves.
+/// The state and the behaviour of a server.
 struct virtual_server {
     kinds::table keys;
-    core::duration latency = std::chrono::microseconds(50);  ///< one way
-    core::duration service{};  ///< what each command takes; all clients wait in one queue
+    core::duration latency = std::chrono::microseconds(50);  ///< In one direction.
+    core::duration service{};  ///< The time for each command. All clients share one queue.
     core::time_point busy_until{};
-    bool is_silent = false;  ///< takes commands, and does nothing
+    bool is_silent = false;  ///< It accepts commands without executing them.
     bool is_up = true;
-    core::time_point quarantined_until = core::time_point::min();  ///< for clients that come later
-    bool is_starting = false;   ///< is not up, and has not been tried yet
-    bool loses_leaves = false;  ///< of remote queues: they get no answer
+    core::time_point quarantined_until = core::time_point::min();  ///< For later connections.
+    bool is_starting = false;   ///< It is not up, and no connection has been tried.
+    bool loses_leaves = false;  ///< A `leave` of a remote queue gets no reply.
     std::size_t lost_leaves = 0;
-    bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
+    bool tells_changes = false;  ///< It notifies of changes, and so supports remote queues.
     std::size_t executed = 0;
-    std::set<std::pair<std::string, virtual_instance*>> asked{};  ///< which are to be told of a key
+    /// The instances to notify of changes to a key.
+    std::set<std::pair<std::string, virtual_instance*>> asked{};
 };
 
-/// An engine's way to a server.
+/// The connection of an engine to a server.
 class virtual_instance final : public instance::instance {
 public:
     virtual_instance(virtual_world& world, virtual_server& server, std::size_t index,
@@ -161,7 +162,8 @@ public:
         }
     }
 
-    /// Something has happened to a key: those that have asked for it are told once, but not the one that did it.
+    /// Notifies all instances that have queried the key, except the instance that has changed it. Each is
+    /// notified once.
     static void tell_of_change(virtual_server& server, const std::string& key,
                                const virtual_instance* by) {
         std::vector<virtual_instance*> told;
@@ -207,7 +209,8 @@ private:
         return world_.now() < server_.quarantined_until;
     }
 
-    /// Of what is sent now, in a direction of which the last arrival is given: nothing overtakes on a connection.
+    /// Returns the arrival time of a command that is sent now. `last` is the last arrival in the same
+    /// direction. A connection keeps the order.
     core::time_point arrival_after(core::time_point& last) const {
         last = std::max(last, world_.now() + server_.latency);
         return last;
@@ -227,7 +230,7 @@ private:
         return now > one.command.deadline ? core::failure::too_late : core::failure::none;
     }
 
-    /// A client reads what a server has answered every now and then.
+    /// Delivers the replies in parts, because a client reads the replies of a server from time to time.
     void execute_in_parts(const std::vector<colock::instance::submission>& sent,
                           core::time_point sent_at) {
         const std::size_t size_of_part =
@@ -293,7 +296,7 @@ private:
         });
     }
 
-    /// A key that expires has changed, too.
+    /// An expired key counts as changed too.
     void watch(const std::string& key, core::milliseconds remaining) {
         server_.asked.emplace(key, this);
         world_.after(
@@ -360,7 +363,7 @@ public:
     std::uint64_t random() noexcept override { return core::next_random(random_); }
 
     runtime::engine* engine = nullptr;
-    bool is_out_of_memory = false;  ///< for the next turn that is asked for
+    bool is_out_of_memory = false;  ///< Applies to the next requested turn.
 
 private:
     virtual_world& world_;
@@ -369,7 +372,7 @@ private:
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-/// A release whose caller writes down what comes of it.
+/// A release that records its result.
 class virtual_release final : public runtime::release_operation {
 public:
     using release_operation::release_operation;
@@ -377,14 +380,14 @@ public:
         told = outcome();
         was_cancelled = result() == runtime::lease_result::cancelled;
     }
-    /// After `no_quorum`.
+    /// Returns the details after `no_quorum`.
     [[nodiscard]] const std::string& details() { return lease().no_quorum_details(); }
 
     std::optional<core::release_outcome> told;
     bool was_cancelled = false;
 };
 
-/// The same of a downgrade.
+/// A downgrade that records its result.
 class virtual_downgrade final : public runtime::downgrade_operation {
 public:
     using downgrade_operation::downgrade_operation;
@@ -392,7 +395,7 @@ public:
     std::optional<runtime::lease_result> told;
 };
 
-/// The same of the closing of a client.
+/// A close of a client that records its result.
 class virtual_close final : public runtime::close_operation {
 public:
     using close_operation::close_operation;
@@ -400,7 +403,7 @@ public:
     std::optional<outcome_type> told;
 };
 
-/// The same of an acquire.
+/// An acquire that records its result.
 class virtual_acquire final : public runtime::acquire_operation {
 public:
     virtual_acquire(virtual_world& world, std::shared_ptr<const runtime::lock_spec> spec,
@@ -445,7 +448,7 @@ private:
     virtual_world& world_;
 };
 
-/// Some servers, and clients of them.
+/// Several servers, and their clients.
 class virtual_deployment {
 public:
     explicit virtual_deployment(std::size_t servers) : servers_(servers) {}
@@ -453,14 +456,14 @@ public:
     [[nodiscard]] virtual_world& world() noexcept { return world_; }
     [[nodiscard]] virtual_server& server(std::size_t index) { return servers_[index]; }
 
-    /// Whether all servers tell of changes, and so keep remote queues.
+    /// Sets whether all servers notify of changes, and so support remote queues.
     void tell_changes(bool tells = true) {
         for (virtual_server& one : servers_) {
             one.tells_changes = tells;
         }
     }
 
-    /// How many commands the servers have executed.
+    /// Returns the number of commands that the servers have executed.
     [[nodiscard]] std::size_t executed() const {
         std::size_t result = 0;
         for (const virtual_server& one : servers_) {
@@ -495,14 +498,14 @@ public:
         [[nodiscard]] runtime::engine& engine() noexcept { return *engine_; }
         [[nodiscard]] virtual_environment& environment() noexcept { return environment_; }
 
-        /// A server that was down or starting is up now, and the client hears of it.
+        /// Starts a server that was down or starting, and notifies the client.
         void reach(std::size_t index) {
             in_.server(index).is_up = true;
             in_.server(index).is_starting = false;
             engine_->observer().on_state_change(index);
         }
 
-        /// That of a mutex with default options, and renewals that come exactly when they are due.
+        /// Returns the policy of a mutex with default options. Its renewals are due without jitter.
         [[nodiscard]] runtime::lock_policy usual_policy() const {
             runtime::lock_policy policy(kinds::exclusive);
             policy.lease.instances = in_.servers_.size();
@@ -542,7 +545,7 @@ public:
             return acquire(key, usual_policy());
         }
 
-        /// The lease, once it is granted.
+        /// Acquires the lock, and expects that it is granted.
         std::shared_ptr<virtual_acquire> lock(const std::string& key,
                                               const runtime::lock_policy& policy) {
             const auto result = acquire(key, policy);

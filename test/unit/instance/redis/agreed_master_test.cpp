@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Which master Sentinels agree on.
+// The master on which a majority of Sentinels agrees.
 
 #include "instance/redis/agreed_master.hpp"
 
@@ -24,7 +24,7 @@ named_master at(std::string port, std::chrono::seconds since = 0s, std::string h
     return {std::move(host), std::move(port), colock::core::time_point(since)};
 }
 
-/// The port that they agree on; "" for none.
+/// Returns the port of the agreed master, or "" if there is none.
 std::string agreed(const opinions& said) {
     const auto result = agreed_master(said);
     return result ? result->port : "";
@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(hosts_with_the_same_port_are_different_masters) {
     BOOST_TEST(agreed({at("1", 0s, "a"), at("1", 0s, "b")}) == "");
 }
 
-// A single Sentinel that noticed the failover early, or has forgotten since when it knows, does not decide.
+// A single Sentinel does not decide, whether it noticed the failover early or has lost the time of the
+// change.
 BOOST_AUTO_TEST_CASE(agreement_dates_from_the_report_that_makes_a_majority) {
     const auto result = agreed_master(opinions{at("1", 7s), at("1", 3s), at("1", 5s)});
     BOOST_TEST_REQUIRE(result.has_value());

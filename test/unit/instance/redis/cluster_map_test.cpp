@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What nodes of a cluster say about its slots.
+// The slots that nodes of a cluster report.
 
 #include "instance/redis/cluster_map.hpp"
 
@@ -31,7 +31,7 @@ using kind_type = redirection::kind_type;
 
 constexpr std::size_t last_slot = 16383;
 
-/// A node of CLUSTER SHARDS at that host, with a port for TLS.
+/// Returns a node of CLUSTER SHARDS at that host, with a port for TLS.
 reported_node node_at(const std::string& host, std::size_t port, const std::string& role = "master",
                       const std::string& health = "online") {
     return {.port = port,
@@ -42,7 +42,7 @@ reported_node node_at(const std::string& host, std::size_t port, const std::stri
             .tls_port = port + 1000};
 }
 
-/// An entry of CLUSTER SLOTS, whose master has that host as RESP.
+/// Returns an entry of CLUSTER SLOTS. `host` is the host of the master as RESP.
 std::string entry(std::size_t first, const std::string& host, std::size_t port) {
     return resp_array({resp_number(first), resp_number(first + 1),
                        resp_array({host, resp_number(port), resp_bulk("id")})});
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(cluster_shards_replies_are_parsed) {
                (slot_range{0, 5, "a", "1001", "id1"}));
 }
 
-// Null and the empty string mean the node that was asked, and "?" means that the address is not known.
+// Null and the empty string mean the queried node. "?" means an unknown address.
 BOOST_AUTO_TEST_CASE(announced_addresses_may_be_empty_or_unknown, *label("fault-77")) {
     reported_node null = node_at("", 1);
     null.endpoint = "_\r\n";
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(cluster_slots_replies_are_parsed) {
     BOOST_TEST(map.is_certain);
 }
 
-// The master that was replaced stays in its shard, in front of its successor or behind it.
+// A replaced master stays in its shard, before or after its successor.
 BOOST_AUTO_TEST_CASE(the_healthiest_master_owns_the_slots, *label("fault-92")) {
     for (const std::string health : {"fail", "loading", "handshake", "?"}) {
         std::vector<reported_node> nodes{node_at("new", 1), node_at("old", 2, "master", health)};
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_failed_master_without_a_successor_keeps_its_slots, *label
     BOOST_TEST(!map.is_certain);
 }
 
-// Which of two healthy masters has the slots, another source knows.
+// Another source must decide which of two healthy masters owns the slots.
 BOOST_AUTO_TEST_CASE(a_slot_with_two_healthy_masters_has_no_owner, *label("fault-92")) {
     std::vector<reported_shard> shards{{{0, 9}, {node_at("a", 1)}}, {{5, 20}, {node_at("b", 2)}}};
     for (int order = 0; order != 2; ++order) {
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(malformed_entries_are_ignored_with_a_reason) {
         resp_array({resp_array({resp_number(0), resp_number(1), resp_array({})})}), "h"));
 }
 
-// No reply costs more than a moment, and what is said about it is bounded.
+// The parser handles any reply quickly, and limits the number of reported problems.
 BOOST_AUTO_TEST_CASE(a_huge_reply_reports_a_bounded_number_of_problems) {
     const std::string claim = resp_number(0) + resp_number(last_slot);
     std::string slots = "*200000\r\n";
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(cluster_info_provides_state_and_epoch) {
     BOOST_TEST(map.epoch == 0U);
 }
 
-/// As text: "moved 7 h 6379".
+/// Returns a redirection as text, such as "moved 7 h 6379".
 std::string redirected(std::string_view error) {
     const redirection to = read_redirection(error);
     switch (to.kind) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What replies mean, those too that no server of ours would give.
+// The meaning of replies, including replies that no supported server gives.
 
 #include "instance/redis/decode.hpp"
 #include "kinds/holder_steps.hpp"
@@ -32,7 +32,7 @@ value reply(type kind, std::string_view text) {
     return {kind, text, 0};
 }
 
-/// `decode` of a step.
+/// Returns the decoded reply to a step.
 core::vote decoded(const step_of_kind& v, const value& root) {
     return decode(v.command(), root);
 }
@@ -41,7 +41,7 @@ std::string meaning(const step_of_kind& v, type kind, std::string_view text) {
     return to_text(decoded(v, reply(kind, text)));
 }
 
-/// Of a reply to as many releases as `answers` has, each vote.
+/// Checks each vote of a reply to as many releases as `answers` has.
 void check_many(type kind, std::string_view text, const std::vector<std::string>& answers) {
     BOOST_TEST_CONTEXT("reply " << text) {
         for (std::size_t i = 0; i != answers.size(); ++i) {
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {
                {"granted", "denied: nobody", "denied: another", "granted"});
     check_many(type::bulk_string, "1e", {"granted", "failed: server error"});
     check_many(type::bulk_string, "1?", {"granted", unexpected});
-    for (const std::string_view text : {"", "1", "111"}) {  // not two answers
+    for (const std::string_view text : {"", "1", "111"}) {  // The number of answers is not two.
         check_many(type::bulk_string, text, {unexpected, unexpected});
     }
     check_many(type::number, "11", {unexpected, unexpected});
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(decodes_fences_tickets_and_remaining_times) {
     BOOST_TEST(meaning(step::remaining, type::number, "15 ms") == unexpected);
 }
 
-/// What Redis and Valkey say instead of executing a command, in the words of their sources.
+/// The errors that Redis and Valkey return instead of executing a command, as in their sources.
 BOOST_AUTO_TEST_CASE(recognizes_errors_before_execution) {
     for (const std::string_view text : {
              "NOAUTH Authentication required.",
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(treats_other_errors_of_an_acquire_as_unclear) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: unclear error");
                 BOOST_TEST(meaning(v, type::bulk_error, text) == "failed: unclear error");
             }
-            // These make no key.
+            // These steps create no key.
             for (const step v :
                  {step::extend, step::release, step::confirm, step::remaining, step::join}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Commands of a cluster that wait to be sent again: when, in which order, and how many at once.
+// Cluster commands that wait for a resend: when, in which order, and how many are sent at once.
 
 #include "instance/redis/detour_queue.hpp"
 
@@ -52,7 +52,7 @@ struct fixture {
         return result;
     }
 
-    /// "a b": what is to be sent now, in its order.
+    /// Returns the names of the commands to send now, in order, such as "a b".
     std::string taken(core::time_point now) {
         std::string result;
         for (const command* const one : take(now)) {
@@ -61,7 +61,7 @@ struct fixture {
         return result;
     }
 
-    /// So many slots are shut, and a command waits for each of them.
+    /// Shuts this many slots, and adds a waiting command for each.
     void shut_many(std::size_t count, reason why) {
         for (std::size_t i = 0; i != count; ++i) {
             const std::string key = std::to_string(why == reason::hole ? i : i + 1'000'000);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(an_empty_queue_delays_no_command) {
 BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74")) {
     command& first = add("1", "k", start + 5ms);
     add("2", "k");
-    add("3", "{k}");  // another key of the same slot
+    add("3", "{k}");  // Another key of the same slot.
     BOOST_TEST(queue.holds_up(key_slot("k"), "k"));
     BOOST_TEST(!queue.holds_up(key_slot("k"), "{k}2"));
     BOOST_TEST(taken(start) == "3");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74"
     BOOST_TEST(taken(start + 5ms) == "1 2");
     BOOST_TEST(!queue.holds_up(key_slot("k"), "k"));
     add("4", "k");
-    queue.add(first);  // it was sent on once more
+    queue.add(first);  // It was redirected again.
     BOOST_TEST(taken(start + 5ms) == "1 4");
 }
 
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_shut_slot_without_commands_waits_for_a_command) {
     BOOST_TEST(queue.holds_up(key_slot("k"), "k"));
     add("1", "k");
     BOOST_TEST(taken(start) == "1");
-    queue.shut(key_slot("k"), reason::hole);  // another reason, while the probe is under way
+    queue.shut(key_slot("k"), reason::hole);  // Another reason arises while the probe is under way.
     queue.ended(*all.begin(), false, start);
     BOOST_TEST(queue.holds_up(key_slot("k"), "k"));
     queue.open(key_slot("k"));

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What goes over the wire, and that what is written once for several instances is right for each.
+// The bytes of encoded commands. Text that several instances share must be right for each of them.
 
 #include "instance/redis/encoder.hpp"
 #include "instance/batch.hpp"
@@ -61,7 +61,7 @@ std::shared_ptr<const batch> batch_of(const commands& them) {
     return result;
 }
 
-/// What was encoded, which should be that many commands.
+/// Checks that the text consists of this many commands, and returns it.
 std::string checked_payload(std::string_view text, std::size_t count) {
     resp::reader reader(text.size());
     std::string_view rest = text;
@@ -75,7 +75,7 @@ std::string checked_payload(std::string_view text, std::size_t count) {
     return std::string(text);
 }
 
-/// How many replies they get, as whoever reads those counts them.
+/// Returns the number of replies, counted in the same way as by the reader of replies.
 std::size_t replies_to(const commands& them, script_form form, const server_facts& server = facts) {
     const auto batch = batch_of(them);
     std::size_t replies = 0;
@@ -92,7 +92,7 @@ std::string payload_of(encoder& e, const commands& them, script_form form = scri
     return checked_payload(e.encode(*batch_of(them), server, form), replies_to(them, form, server));
 }
 
-/// The payload as an encoder without memory writes it.
+/// Returns the payload of an encoder without cached text.
 std::string fresh_payload_of(const commands& them, script_form form = script_form::digest,
                              const server_facts& server = facts) {
     encoder e;
@@ -140,14 +140,14 @@ BOOST_AUTO_TEST_CASE(releases_use_the_native_delete_command) {
     redis.capabilities.native_delete = native_delete::delex;
     BOOST_TEST(fresh_payload_of(them, script_form::shortest, redis) ==
                rest + command({"DELEX", "key", "IFEQ", "token"}));
-    // Unless told otherwise, or the server has none.
+    // An explicit form disables the native command. A server without that command gets the script.
     for (const auto form : {script_form::digest, script_form::in_full}) {
         BOOST_TEST(fresh_payload_of(them, form, valkey) == fresh_payload_of(them, form));
         BOOST_TEST(fresh_payload_of(them, form, redis) == fresh_payload_of(them, form));
     }
     BOOST_TEST(fresh_payload_of(them, script_form::shortest) ==
                fresh_payload_of(them, script_form::digest));
-    // What one is written for is not sent to another.
+    // A text for one kind of server is not sent to another.
     encoder shared;
     const auto turn = batch_of(them);
     const std::string by_script = fresh_payload_of(them);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(scripts_are_written_in_full_on_request) {
                command({"EVAL", scripts::extend.text, "1", "key", "token", "15"}));
     BOOST_TEST(fresh_payload_of({make(step::release, "key", "token")}, script_form::in_full) ==
                command({"EVAL", scripts::release.text, "1", "key", "token"}));
-    for (const step v : {step::acquire, step::remaining}) {  // which have none
+    for (const step v : {step::acquire, step::remaining}) {  // These steps have no script.
         BOOST_TEST(fresh_payload_of({make(v, "key", "token", 15ms)}, script_form::in_full) ==
                    fresh_payload_of({make(v, "key", "token", 15ms)}));
     }
@@ -273,9 +273,9 @@ BOOST_AUTO_TEST_CASE(consecutive_releases_are_merged_into_one_command) {
         command({"EVAL", scripts::release_many.text, "3", "b", "c", "d", "2", "3", "4"});
     BOOST_TEST(contains(
         checked_payload(e.encode(*batch_of(them), facts, script_form::many_in_full), 4), in_full));
-    // Unless told otherwise, or by a server that does not take it, or has something better.
+    // An explicit form disables the merging, and so does a server with a native command.
     BOOST_TEST(fresh_payload_of(them, script_form::digest) == one_by_one(0, them.size()));
-    // What is written for a server that takes them as one is not sent to one that does not.
+    // A text with merged releases is not sent to an instance that does not accept them.
     const auto turn = batch_of(them);
     for (int times = 0; times != 2; ++times) {
         BOOST_TEST(checked_payload(e.encode_shared(turn, facts), 4) ==
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(at_most_64_releases_are_merged) {
     BOOST_TEST(contains(text, bulk("8") + bulk("k")));
 }
 
-// To whom it is sent is for others to say.
+// Targets and deadlines are not the concern of the encoder.
 BOOST_AUTO_TEST_CASE(targets_and_deadlines_are_ignored) {
     batch some;
     for (const auto targets :
@@ -323,14 +323,15 @@ BOOST_AUTO_TEST_CASE(any_bytes_and_lengths_are_encoded) {
                command({"SET", key, token, "NX", "PX", "86400000"}));
     BOOST_TEST(fresh_payload_of({make(step::acquire, "", "", 1ms)}) ==
                command({"SET", "", "", "NX", "PX", "1"}));
-    for (std::size_t size = 0; size != 1'100; ++size) {  // over each change of the size's width
+    // Covers every change in the number of digits of the size.
+    for (std::size_t size = 0; size != 1'100; ++size) {
         const std::string text(size, 'x');
         BOOST_REQUIRE(fresh_payload_of({make(step::release, text, text)}) ==
                       command({"EVALSHA", scripts::release.digest, "1", text, text}));
     }
 }
 
-/// Whatever the encoder gathers before it writes, the pieces fit in or they do not.
+/// A piece may or may not fit into the internal buffer of the encoder.
 BOOST_AUTO_TEST_CASE(pieces_of_random_lengths_are_encoded) {
     std::mt19937 random(11);
     const std::string text(2'000, 'x');
@@ -386,7 +387,7 @@ BOOST_AUTO_TEST_CASE(instances_with_the_same_batch_share_one_text) {
     const auto turn = batch_of(some);
     const std::string_view first = e.encode_shared(turn, facts);
     BOOST_TEST(checked_payload(first, some.size()) == fresh_payload_of(some));
-    server_facts other = facts;  // that differs in nothing that is written
+    server_facts other = facts;  // Differs only in fields that do not affect the text.
     other.version = "8.0";
     other.run_id = "another";
     other.uptime = 7s;
@@ -429,7 +430,7 @@ BOOST_AUTO_TEST_CASE(encoding_for_one_instance_keeps_the_shared_text) {
     BOOST_TEST(e.encode_shared(turn, facts) == fresh_payload_of(some));
 }
 
-/// What it remembers, it remembers even if nobody else does.
+/// The encoding of other batches does not overwrite the cached text.
 BOOST_AUTO_TEST_CASE(a_cached_text_is_not_overwritten_by_other_batches) {
     encoder e;
     const auto turn = batch_of(some);
@@ -456,10 +457,10 @@ BOOST_AUTO_TEST_CASE(a_reused_batch_is_encoded_again) {
             BOOST_TEST(checked_payload(e.encode_shared(one, facts), 1) == fresh_payload_of(them));
         }
     }
-    BOOST_TEST(addresses.size() == 2U);  // it keeps the last one, and no more
+    BOOST_TEST(addresses.size() == 2U);  // The encoder keeps only the last batch.
 }
 
-/// The same with the one address that there is.
+/// The encoder keeps the last batch alive, so that no other batch gets its address.
 BOOST_AUTO_TEST_CASE(the_encoder_keeps_the_cached_batch_alive) {
     encoder e;
     std::weak_ptr<const batch> last;
@@ -473,7 +474,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_keeps_the_cached_batch_alive) {
     BOOST_TEST(last.expired());
 }
 
-/// Instances that are sent the same text, or another.
+/// The instances get the same text or different texts.
 BOOST_AUTO_TEST_CASE(random_batches_are_encoded_correctly_for_all_instances) {
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What servers of each version say, outside and inside a script, and what each function that looks at errors makes of it.
-// The texts of Redis 7.0, Redis 8 and Valkey 9 are recorded. Those of Redis 6 are composed as its scripting.c does.
+// The error texts of each server version, outside and inside scripts, and how each function classifies them.
+// The texts of Redis 7.0, Redis 8 and Valkey 9 are recorded. Those of Redis 6 follow its scripting.c.
 
 #include "instance/redis/error_text.hpp"
 #include "instance/redis/decode.hpp"
@@ -28,7 +28,7 @@ using colock::test::step_of_kind;
 using colock::test::to_text;
 using core::step;
 
-/// What each function is to say.
+/// The expected result of each function.
 struct verdict {
     std::string code;
     bool before_execution = false;
@@ -41,7 +41,7 @@ struct verdict {
 
 struct sample {
     std::string server;
-    std::string place;  ///< outside a script, raised by it, or returned by it
+    std::string place;  ///< The error is outside a script, raised by it, or returned by it.
     std::string text;
     verdict expected;
 };
@@ -74,7 +74,7 @@ public:
     }
     void outside_all(const std::string& text, const verdict& v) { outside("all", text, v); }
 
-    /// A check of the server's own, before it executes the command in the script.
+    /// Adds an error of a check in the server, before it executes the command of a script.
     void inside_6(const std::string& text, const verdict& v) {
         const std::string returned = "@user_script: 10: " + text;
         to_.push_back({redis_6, "raised", raised_by_6(returned), v});
@@ -85,7 +85,7 @@ public:
         to_.push_back({server, "returned", text, v});
     }
 
-    /// A check with a code of its own.
+    /// Adds an error of a check that has its own error code.
     void everywhere(const std::string& text, const verdict& v) {
         outside_all(text, v);
         inside_6("-" + text, v);
@@ -95,7 +95,7 @@ public:
         }
     }
 
-    /// The reply of the command itself.
+    /// Adds an error reply of the command itself.
     void replied_everywhere(const std::string& text, const verdict& v) {
         outside_all(text, v);
         to_.push_back({redis_6, "raised", raised_by_6(text), v});
@@ -152,7 +152,8 @@ std::vector<sample> samples() {
     t.outside_all("NOSCRIPT No matching script. Please use EVAL.", forgotten);
     t.outside(valkey_9, "NOSCRIPT No matching script.", forgotten);
 
-    // Cluster. A script gets none of these codes: its keys are checked before it begins, and others later, in other words.
+    // Cluster redirections. A script gets none of these codes. The server checks its declared keys before it
+    // begins. It rejects other keys later, with other texts.
     const auto moved = [](std::string code) {
         return verdict{.code = std::move(code), .before_execution = true, .redirected = true};
     };
@@ -171,7 +172,7 @@ std::vector<sample> samples() {
     t.inside(valkey_9, "ERR Attempted to access a non local key in a cluster node",
              {.code = "ERR"});
 
-    // Commands that are forbidden, or not there.
+    // Commands that are forbidden or missing.
     const auto refused = [](std::string code) {
         return verdict{.code = std::move(code),
                        .before_execution = true,
@@ -203,7 +204,7 @@ std::vector<sample> samples() {
     t.inside(redis_72, "ERR Unknown Redis command called from script", refused("ERR"));
     t.inside(valkey_9, "ERR Unknown command called from script", refused("ERR"));
 
-    // Keys that are forbidden: another key may be allowed.
+    // Forbidden keys. Another key may be allowed.
     for (const std::string& server : {redis_6, redis_70}) {
         t.outside(server,
                   "NOPERM this user has no permissions to access one of the keys used as arguments",
@@ -217,7 +218,7 @@ std::vector<sample> samples() {
     t.inside(redis_72, "ERR ACL failure in script: No permissions to access a key", before("ERR"));
     t.inside(valkey_9, "ERR ACL failure in script: No permissions to access a key", before("ERR"));
 
-    // What may come in the middle of a script, or from a proxy.
+    // Errors that may occur in the middle of a script, or come from a proxy.
     t.outside(redis_6, raised_by_6("Script killed by user with SCRIPT KILL..."), {.code = "ERR"});
     t.outside(redis_70, raised_by_newer(redis_70, "ERR Script killed by user with SCRIPT KILL..."),
               {.code = "ERR"});
@@ -251,7 +252,7 @@ BOOST_DATA_TEST_CASE(every_function_classifies_the_error_text, data::make(sample
     acquire.kind = step_of_kind(step::acquire).kind;
     BOOST_TEST(to_text(decode(acquire, root)) ==
                (one.expected.before_execution ? "failed: server error" : "failed: unclear error"));
-    // The same words are no error in a string.
+    // The same text in a string is not an error.
     const resp::value string{resp::type::bulk_string, one.text, 0};
     BOOST_TEST(!is_refused_before_execution(string));
     BOOST_TEST(!is_refused_for_good(string));
@@ -260,7 +261,7 @@ BOOST_DATA_TEST_CASE(every_function_classifies_the_error_text, data::make(sample
     BOOST_TEST(!is_unknown_script(string));
 }
 
-/// What issue 33 names, word for word.
+/// The exact text from issue 33.
 BOOST_AUTO_TEST_CASE(a_readonly_error_in_a_redis_6_script_is_recognized, *label("fault-99")) {
     const std::string text = "ERR Error running script (call to f_" + digest +
                              "): @user_script:10: @user_script: 10: -READONLY You can't write "
@@ -269,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_readonly_error_in_a_redis_6_script_is_recognized, *label(
     BOOST_TEST(read_error(text).message == "You can't write against a read only replica.");
 }
 
-/// A code that no row has is not tested.
+/// A code without a row is not tested.
 BOOST_AUTO_TEST_CASE(the_sample_table_covers_every_code, *label("fault-99")) {
     std::set<std::string> codes;
     for (const sample& one : samples()) {

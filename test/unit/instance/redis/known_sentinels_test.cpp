@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// How many Sentinels there are behind the hosts of a URI, and where. No I/O.
+// The number and the addresses of the Sentinels behind the hosts of a URI. No I/O.
 
 #include "instance/redis/known_sentinels.hpp"
 
@@ -18,7 +18,8 @@ using strings = std::vector<std::string>;
 
 const strings one_host{"26379"};
 
-/// `a b | c`: two Sentinels, of which the first has two addresses. `-` has none yet, and one in brackets has no vote.
+/// Returns a text such as `a b | c`: two Sentinels, the first of which has two addresses. `-` means that it
+/// has no address yet. Brackets mean that it has no vote.
 std::string text_of(const known_sentinels& them) {
     std::string result;
     for (const known_sentinel& one : them.all()) {
@@ -56,7 +57,7 @@ BOOST_AUTO_TEST_CASE(each_resolved_address_counts_as_a_sentinel, *label("fault-9
     BOOST_TEST(text_of(of_v6) == "fd00::1 | fd00::2");
 }
 
-/// "localhost" has both, and a Sentinel often listens at one of them only.
+/// "localhost" has addresses of both families, but a Sentinel often listens at only one of them.
 BOOST_AUTO_TEST_CASE(addresses_of_two_families_count_as_one_sentinel, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"::1", "127.0.0.1"});
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(addresses_of_two_families_count_as_one_sentinel, *label("fa
     BOOST_TEST(text_of(more_of_v6) == "fd00::1 | fd00::2");
 }
 
-/// A majority of fewer than there are would follow a minority.
+/// If too few Sentinels counted, a minority could pass for a majority.
 BOOST_AUTO_TEST_CASE(fewer_resolved_addresses_do_not_lower_the_count, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"10.0.0.1", "10.0.0.2", "10.0.0.3"});
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(fewer_resolved_addresses_do_not_lower_the_count, *label("fa
     BOOST_TEST(text_of(them) == "10.0.0.2 | 10.0.0.1 | 10.0.0.3");
     them.resolved(0, {});
     BOOST_TEST(text_of(them) == "10.0.0.2 | 10.0.0.1 | 10.0.0.3");
-    // One came in the place of another. Those that are named now are asked.
+    // One Sentinel has replaced another. The client queries the addresses that resolve now.
     them.resolved(0, {"10.0.0.4", "10.0.0.2"});
     BOOST_TEST(text_of(them) == "10.0.0.4 | 10.0.0.2 | 10.0.0.1");
     them.resolved(0, {"10.0.0.7", "10.0.0.8", "10.0.0.9"});
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(more_resolved_addresses_raise_the_count, *label("fault-90")
     BOOST_TEST(text_of(them) == "10.0.0.3 | 10.0.0.1 | 10.0.0.2");
 }
 
-/// As a container in two networks has.
+/// A container in two networks has two addresses, for example.
 BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_merged_by_its_id, *label("fault-90")) {
     known_sentinels them(one_host);
     const strings both{"10.0.0.1", "10.1.0.1"};
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_merged_by_its_id, *label(
     BOOST_TEST(text_of(them) == "10.0.0.1 10.1.0.1");
     them.resolved(0, {"10.1.0.1"});
     BOOST_TEST(text_of(them) == "10.1.0.1");
-    // Without IDs nobody knows.
+    // Without IDs, the addresses cannot be merged.
     known_sentinels silent(one_host);
     silent.resolved(0, both);
     silent.identified(0, "10.0.0.1", "");
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_merged_by_its_id, *label(
     BOOST_TEST(text_of(silent) == "10.0.0.1 | 10.1.0.1");
 }
 
-/// It has one vote, and the majority is that of the hosts that the URI names.
+/// The Sentinel has one vote. The majority is still that of the hosts in the URI.
 BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-90")) {
     known_sentinels them({"1", "1", "1"});
     them.resolved(0, {"127.0.0.1"});
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-9
     them.identified(0, "127.0.0.1", "x");
     them.identified(2, "127.0.0.2", "x");
     BOOST_TEST(text_of(them) == "127.0.0.1 | (::1 127.0.0.1) | (127.0.0.2)");
-    them.identified(2, "127.0.0.2", "y");  // another one has taken the address
+    them.identified(2, "127.0.0.2", "y");  // Another Sentinel has taken the address.
     BOOST_TEST(text_of(them) == "127.0.0.1 | (::1 127.0.0.1) | 127.0.0.2");
     known_sentinels other_ports({"1", "2"});
     other_ports.resolved(0, {"127.0.0.1"});

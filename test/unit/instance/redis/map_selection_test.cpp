@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Which of the maps that nodes report is used, and which slots get a quarantine for it.
+// Which of the reported slot maps is used, and which slots get a quarantine after a change.
 
 #include "instance/redis/map_selection.hpp"
 
@@ -37,7 +37,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A map whose slots are shared evenly by these nodes. Node "a1" is at the host of that name.
+/// Returns a map in which these nodes share the slots evenly. Node "a1" is at the host of that name.
 cluster_map map_of(const strings& ids, std::uint64_t epoch = 1, bool is_ok = true) {
     cluster_map result;
     for (std::size_t i = 0; i != ids.size(); ++i) {
@@ -50,13 +50,13 @@ cluster_map map_of(const strings& ids, std::uint64_t epoch = 1, bool is_ok = tru
     return result;
 }
 
-/// The same without the slots of one node.
+/// Returns the map without the slots of one node.
 cluster_map without(cluster_map map, const std::string& id) {
     std::erase_if(map.ranges, [&](const slot_range& one) { return one.id == id; });
     return map;
 }
 
-/// A sweep in which these maps are reported, by nodes with the names n0, n1, and so on.
+/// Runs a sweep in which nodes n0, n1, and so on report these maps.
 map_decision sweep(map_selection& selection, const std::vector<cluster_map>& maps,
                    core::time_point now = start) {
     selection.begin();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_newest_map_of_a_healthy_cluster_is_chosen, *label("faul
     const map_decision decided = sweep(selection, {map_of({"a1", "a2", "cut off"}, 9, false),
                                                    map_of({"a1", "a2"}, 3), map_of({"a2"}, 5)});
     BOOST_TEST(owner_of(*decided.map, 0) == "a2");
-    // A node that is cut off is believed if no other one can be asked.
+    // The map of an isolated node is used if no other node replies.
     BOOST_TEST(sweep(selection, {map_of({"a1", "a2"}, 5, false)}).map.has_value());
 }
 
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_hole_is_filled_from_the_next_map, *label("fault-93")) {
     const cluster_map map = map_of({"a1", "a2"}, 5);
     map_decision decided = sweep(selection, {without(map, "a2"), map_of({"b1"}, 4)});
     BOOST_TEST(owner_of(*decided.map, 0) == "a1");
-    BOOST_TEST(owner_of(*decided.map, last_slot) == "");  // n1 has no node in common with n0
+    BOOST_TEST(owner_of(*decided.map, last_slot) == "");  // n1 has no node in common with n0.
     BOOST_TEST(contains(decided.reason, "n1 reports another cluster"), decided.reason);
     decided = sweep(selection, {without(map, "a2"), map_of({"a1", "a2"}, 5)});
     BOOST_TEST(owner_of(*decided.map, last_slot) == "a2");
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_slot_changes_only_with_its_owner, *label("fault-94")) {
         BOOST_TEST(sweep(selection, {without(map, "a2")}).changed.none());
         BOOST_TEST(sweep(selection, {map}).changed.none());
     }
-    // It has gone to another node while nobody reported its owner.
+    // The slot has moved to another node while no node reported its owner.
     BOOST_TEST(sweep(selection, {without(map, "a2")}).changed.none());
     const map_decision decided = sweep(selection, {map_of({"a1", "a3", "a1"})});
     BOOST_TEST(decided.changed.count() == slot_count - slot_count / 3);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_slot_changes_only_with_its_owner, *label("fault-94")) {
     BOOST_TEST(decided.changed[last_slot]);
 }
 
-// A node is known by its id, or by its address if it reports none.
+// A node is identified by its id, or by its address if it reports no id.
 BOOST_AUTO_TEST_CASE(an_owner_is_identified_by_id_or_address, *label("fault-94")) {
     map_selection selection;
     cluster_map map = map_of({"a1"});
@@ -175,12 +175,12 @@ BOOST_AUTO_TEST_CASE(a_redirected_slot_changes_its_owner_once, *label("fault-94"
     BOOST_TEST(selection.move(0, "a2", "1"));
     BOOST_TEST(!selection.move(0, "a2", "1"));
     BOOST_TEST(selection.move(1, "a9", "1"));
-    // The map says so later, and then it says that the other slots have moved as well.
+    // A later map confirms this move, and reports that the other slots have moved as well.
     const map_decision decided = sweep(selection, {map_of({"a2"})});
     BOOST_TEST(!decided.changed[0]);
     BOOST_TEST(decided.changed[1]);
     BOOST_TEST(decided.changed.count() == middle - 1);
-    // The owner of a slot that never had one has not changed.
+    // A slot that never had an owner does not count as changed.
     map_selection partial;
     sweep(partial, {without(map_of({"a1", "a2"}), "a2")});
     BOOST_TEST(!partial.move(last_slot, "a2", "1"));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_is_followed_if_all_nodes_report_it, *label("f
     BOOST_TEST(contains(decided.reason, "an older map"), decided.reason);
     BOOST_TEST(contains(decided.reason, "epoch 3"), decided.reason);
     BOOST_TEST(contains(decided.reason, "epoch 7"), decided.reason);
-    // From now on it is the map in use.
+    // From now on, this is the map in use.
     decided = sweep(selection, {map_of({"a1"}, 3)}, start + 1h);
     BOOST_TEST(!decided.is_another);
     BOOST_TEST(decided.changed.none());
@@ -228,13 +228,13 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_is_followed_if_all_nodes_report_it, *label("f
 
 BOOST_AUTO_TEST_CASE(a_lower_epoch_is_not_followed_unless_healthy_nodes_agree, *label("fault-95")) {
     const cluster_map older = map_of({"a1"}, 3);
-    // In each of these sweeps, one node reports the older map and says that its cluster is ok.
+    // In each of these sweeps, one node reports the older map and a healthy cluster.
     const std::vector<std::vector<cluster_map>> sweeps{
-        {older, map_of({"a1", "a2"}, 7)},         // another node has the newer one
-        {older, map_of({"a1", "a2"}, 7, false)},  // even if it is cut off
-        {older, map_of({"a1", "a2"}, 4)},         // they do not agree
-        {older, map_of({"a1"}, 3, false)},        // one of them is cut off
-        {older, map_of({"b1"}, 3)},               // one of them has gone to another cluster
+        {older, map_of({"a1", "a2"}, 7)},         // Another node has the newer map.
+        {older, map_of({"a1", "a2"}, 7, false)},  // An isolated node has the newer map.
+        {older, map_of({"a1", "a2"}, 4)},         // The nodes do not agree.
+        {older, map_of({"a1"}, 3, false)},        // One node is isolated.
+        {older, map_of({"b1"}, 3)},               // One node has joined another cluster.
         {cluster_map{}},
         {}};
     for (const auto& maps : sweeps) {
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_is_not_followed_unless_healthy_nodes_agree, *
                         contains(decided.reason, "not ok")),
                        decided.reason);
         }
-        // The time counts from the first sweep in which all agree.
+        // The time counts from the first sweep in which all nodes agree.
         BOOST_TEST(!sweep(selection, {older}, start + 10h).map);
         BOOST_TEST(!sweep(selection, maps, start + 11h).is_another);
         BOOST_TEST(!sweep(selection, {older}, start + 12h).map);
@@ -260,11 +260,11 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_is_not_followed_unless_healthy_nodes_agree, *
 BOOST_AUTO_TEST_CASE(another_cluster_is_followed_if_all_nodes_report_it, *label("fault-91")) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"}, 7)});
-    // Another node still reports the first cluster.
+    // One node still reports the first cluster.
     map_decision decided = sweep(selection, {map_of({"b1"}, 99), map_of({"a2", "a3"}, 7)});
     BOOST_TEST(owner_of(*decided.map, 0) == "a2");
     BOOST_TEST(contains(decided.reason, "n0 reports another cluster"), decided.reason);
-    // None does.
+    // No node reports the first cluster.
     for (const std::uint64_t epoch : {3U, 7U, 99U}) {
         map_selection same = selection;
         BOOST_TEST((same.add("n", map_of({"b1"}, epoch)) == relation::foreign));
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(another_cluster_is_followed_if_all_nodes_report_it, *label(
         BOOST_TEST(decided.is_another);
         BOOST_TEST(decided.changed.all());
         BOOST_TEST(contains(decided.reason, "the map of another cluster"), decided.reason);
-        // The first cluster is another one now.
+        // The first cluster now counts as a foreign one.
         decided = sweep(same, {map_of({"a1"}, 100), map_of({"b1"}, epoch)}, start + 1h);
         BOOST_TEST(owner_of(*decided.map, 0) == "b1");
         BOOST_TEST(!decided.is_another);
@@ -286,9 +286,9 @@ BOOST_AUTO_TEST_CASE(another_cluster_is_not_followed_unless_healthy_nodes_agree,
                      *label("fault-91")) {
     for (const auto& maps :
          std::vector<std::vector<cluster_map>>{
-             {map_of({"b1"}, 9, false)},                      // it is not ok
-             {map_of({"b1"}, 9), map_of({"c1"}, 9)},          // there are two of them
-             {map_of({"b1"}, 9), map_of({"b1", "b2"}, 10)}})  // it is about to change
+             {map_of({"b1"}, 9, false)},                      // It is not ok.
+             {map_of({"b1"}, 9), map_of({"c1"}, 9)},          // There are two of them.
+             {map_of({"b1"}, 9), map_of({"b1", "b2"}, 10)}})  // It is changing.
     {
         map_selection selection;
         sweep(selection, {map_of({"a1", "a2"}, 7)});
@@ -302,15 +302,15 @@ BOOST_AUTO_TEST_CASE(another_cluster_is_not_followed_unless_healthy_nodes_agree,
 
 // --- A generator of replies ----------------------------------------------------------------------
 
-/// Random replies of a cluster, and what there is to know about them. The cluster has some shards of two nodes. In each
-/// shard, one node is the master. The other one is its replica, or a master that has failed.
+/// Generates random replies of a cluster with known owners. Each shard has two nodes. One node is the master.
+/// The other is its replica, or a failed master.
 class generated_cluster {
 public:
     static constexpr std::size_t shard_count = 3;
 
     struct reply {
         cluster_map map;
-        strings broken;  // nodes of which something is missing
+        strings broken;  // Nodes with a missing field.
     };
 
     generated_cluster(std::string name, std::uint64_t seed)
@@ -326,13 +326,14 @@ public:
         ++epoch_;
     }
 
-    /// From now on nobody reports the owner of these slots, or they do again.
+    /// Toggles whether any node reports the owner of the slots of a random shard.
     void flicker() {
         bool& is_hole = shards_[up_to(shard_count - 1)].is_hole;
         is_hole = !is_hole;
     }
 
-    /// What a node reports that knows all. Reads it in several orders, and checks that this has no effect.
+    /// Returns the report of a node that has all information. Checks that the order of its parts has no
+    /// effect.
     reply report() {
         const bool has_slots = once_in(2);
         reply result;
@@ -371,7 +372,7 @@ private:
         std::size_t master = 0;
         bool former_has_failed = false;
         bool is_hole = false;
-        bool lacks_slots = false;  // in CLUSTER SHARDS
+        bool lacks_slots = false;  // The slots are missing in CLUSTER SHARDS.
         bool reports_health = true;
         std::optional<std::size_t> broken_node{};
         std::string missing_field{};
@@ -388,7 +389,7 @@ private:
         return of_shard * slot_count / shard_count;
     }
 
-    /// The owner of each slot is the master of its shard, or nobody is known.
+    /// Checks that each slot belongs to the master of its shard, or has no known owner.
     void check(const cluster_map& map) const {
         for (std::size_t i = 0; i != shard_count; ++i) {
             const std::string expected = shards_[i].is_hole ? "" : id_of(i, shards_[i].master);
@@ -398,7 +399,7 @@ private:
         }
     }
 
-    /// In any order, as a map or as an array.
+    /// Returns the fields in random order, as a map or as an array.
     std::string text_of(fields of) {
         std::ranges::shuffle(of, random_);
         strings all;
@@ -438,7 +439,7 @@ private:
                 text_of({{"slots", resp_array(one.lacks_slots || one.is_hole ? strings() : slots)},
                          {"nodes", resp_array(nodes)}}));
         }
-        // A node that the others have only met has no slots, and its address may not be known.
+        // A node that the others have only met has no slots, and may have no known address.
         const strings met{text_of({{"id", resp_bulk(name_ + "met")},
                                    {"endpoint", resp_bulk("?")},
                                    {"port", resp_number(1)},
@@ -472,10 +473,10 @@ private:
     std::uint64_t epoch_ = 1;
 };
 
-/// What the test itself knows of the owner of each slot.
+/// The owner of each slot as far as the test can expect it.
 using known_owners = std::vector<std::string>;
 
-/// Checks the rules for a sweep that has decided so.
+/// Checks the rules for the decision of a sweep.
 void check_rules(const map_decision& decided, const std::vector<generated_cluster::reply>& told,
                  const std::vector<relation>& relations, std::size_t sources, known_owners& known) {
     const bool some_are_ours = std::ranges::count(relations, relation::ours) != 0;
@@ -483,19 +484,19 @@ void check_rules(const map_decision& decided, const std::vector<generated_cluste
     BOOST_TEST(!decided.is_another);
     for (std::size_t slot = 0; decided.map && slot < slot_count; slot += 331) {
         const std::string owner = owner_of(*decided.map, slot);
-        // An owner is unknown only if all sources were asked, and none knew it.
+        // An owner is unknown only if all sources were queried and none reported it.
         for (std::size_t i = 0; owner.empty() && i != told.size(); ++i) {
             BOOST_TEST((relations[i] != relation::ours || owner_of(told[i].map, slot).empty()));
         }
         BOOST_TEST((!owner.empty() || told.size() == sources));
-        // It has changed if, and only if, it is another than the last one that was known.
+        // The slot has changed if, and only if, its owner differs from the last known one.
         const bool is_another = !owner.empty() && !known[slot].empty() && owner != known[slot];
         BOOST_TEST(decided.changed[slot] == is_another);
         if (!owner.empty()) {
             known[slot] = owner;
         }
     }
-    // What is ignored leaves a reason: maps, and entries.
+    // Every ignored map or entry leaves a reason.
     for (std::size_t i = 0; i != told.size(); ++i) {
         const std::string who = "n" + std::to_string(i);
         BOOST_TEST((relations[i] == relation::ours || contains(decided.reason, who + " reports ")),
@@ -530,18 +531,18 @@ void follow_generated_cluster(std::uint64_t seed) {
         while (told.size() != sources && !selection.is_enough()) {
             generated_cluster::reply next = history.back();
             if (!is_first && ours.once_in(4)) {
-                next = history[ours.up_to(history.size() - 1)];  // it lags behind
+                next = history[ours.up_to(history.size() - 1)];  // Its map is outdated.
             } else if (!is_first && ours.once_in(6)) {
                 next = foreign.report();
                 next.map.epoch = ours.up_to(20);
             } else if (ours.once_in(6)) {
-                next = {};  // its map is empty
+                next = {};  // Its map is empty.
             }
             next.map.is_ok = !ours.once_in(6);
             relations.push_back(selection.add("n" + std::to_string(told.size()), next.map));
             told.push_back(next);
         }
-        // The time is always the same, so the map of another cluster is never followed.
+        // The time is constant, so the map of another cluster is never followed.
         const map_decision decided = selection.decide(start);
         check_rules(decided, told, relations, sources, known);
         is_first = is_first && !decided.map;

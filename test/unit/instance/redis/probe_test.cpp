@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What is asked of a server before it may vote, and what follows from its answers. No I/O.
+// The handshake with a server before it may vote, and the result of its replies. No I/O.
 
 #include "instance/redis/probe.hpp"
 #include "instance/redis/info_field.hpp"
@@ -32,7 +32,7 @@ std::string bulk(const std::string& text) {
     return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-/// The questions of a probe, each as the words of its command.
+/// Returns the questions of a probe, each as the words of its command.
 std::vector<std::vector<std::string>> questions_of(const probe& asked) {
     std::vector<std::vector<std::string>> result;
     std::string_view rest = asked.text();
@@ -49,7 +49,7 @@ std::vector<std::vector<std::string>> questions_of(const probe& asked) {
     return result;
 }
 
-/// A probe of a server that refuses some commands inside scripts with these errors.
+/// Returns a probe of a server that refuses some commands inside scripts with these errors.
 probe probed(const std::vector<std::pair<std::string, std::string>>& refused,
              const std::string& uptime = "1") {
     address to;
@@ -91,7 +91,7 @@ std::string text_of(const std::shared_ptr<const std::string>& reason) {
 
 BOOST_AUTO_TEST_SUITE(probe_test)
 
-/// A command that a script gets to use later cannot be forgotten here.
+/// If a script begins to call another command, this test fails until the table contains it.
 BOOST_AUTO_TEST_CASE(the_table_has_each_command_that_the_scripts_call, *label("fault-100")) {
     const std::regex call(R"((?:redis\.p?call\(|\blook\(|\{)'([a-z]+)')");
     // `look` passes its own arguments on.
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_missing_command_bars_only_the_lock_kinds_that_need_it, *l
                    "rename-command must leave it");
 }
 
-/// The nanoseconds of the largest numbers are too many for a duration.
+/// The largest numbers overflow a duration in nanoseconds.
 BOOST_AUTO_TEST_CASE(implausible_times_are_rejected, *label("fault-105")) {
     using std::chrono::milliseconds;
     using std::chrono::seconds;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(implausible_times_are_rejected, *label("fault-105")) {
     BOOST_TEST(probed({}, "1").facts().uptime.has_value());
 }
 
-/// The command is allowed: only not now, or not on this key.
+/// The command itself is allowed, but not at this time or not on this key.
 BOOST_AUTO_TEST_CASE(other_errors_do_not_count_as_refusals, *label("fault-100")) {
     for (const std::string error :
          {"OOM command not allowed when used memory > 'maxmemory'.",

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// When a connection asks whether replicas have its grants.
+// When a connection asks whether its grants have reached the replicas.
 
 #include "instance/redis/replica_wait.hpp"
 
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(without_replicas_there_is_no_wait) {
 
 BOOST_AUTO_TEST_CASE(the_wait_timeout_is_at_least_one_millisecond) {
     BOOST_TEST(replica_wait(2, 10ms).text() == "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$2\r\n10\r\n");
-    // 0 means forever.
+    // A timeout of 0 would mean no limit.
     BOOST_TEST(replica_wait(1, 0ms).text() == "*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n");
 }
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// In what order commands are sent again, and which others they make wait.
+// The order in which commands are sent again, and the other commands that have to wait.
 
 #include "instance/redis/resend_queue.hpp"
 
@@ -19,7 +19,7 @@ submission command_for(std::string_view key, command_tag tag = 0) {
     return result;
 }
 
-/// "1 2": the tags of what is to be sent now.
+/// Returns the tags of the commands to send now, such as "1 2".
 std::string taken(resend_queue& queue) {
     std::string result;
     for (const resend_queue::entry& one : queue.take()) {
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(commands_sent_before_a_resend_count_as_overtaking) {
     BOOST_TEST(!queue.has_overtaken("l", 11));
     BOOST_TEST(taken(queue) == "1");
     BOOST_TEST(queue.empty());
-    BOOST_TEST(queue.has_overtaken("k", 11));  // until it is known with what number it goes
+    BOOST_TEST(queue.has_overtaken("k", 11));  // Until the number of the resend is known.
     queue.sent("k", 15);
     BOOST_TEST(queue.has_overtaken("k", 14));
     BOOST_TEST(!queue.has_overtaken("k", 15));

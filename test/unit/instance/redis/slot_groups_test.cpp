@@ -28,7 +28,7 @@ kinds::command command_for(std::string_view first, const std::vector<std::string
     return result;
 }
 
-/// The vote on groups that answer so.
+/// Returns the vote that results from these answers of the groups.
 vote vote_on(step what, const std::vector<vote>& answers) {
     group_votes votes;
     for (const vote& one : answers) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(only_names_in_several_slots_are_divided) {
     BOOST_TEST(spans_slots(command_for("{a}1", other)));
 }
 
-/// All clients take the slots in the same order, whatever the order of the names.
+/// All clients acquire the slots in the same order, whatever the order of the names.
 BOOST_AUTO_TEST_CASE(names_are_divided_by_their_slots_in_order) {
     const std::vector<std::string_view> all{"{b}1", "{a}1", "c", "{a}2", "{b}2", "d"};
     std::vector<std::string> orders;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(names_are_divided_by_their_slots_in_order) {
 BOOST_AUTO_TEST_CASE(an_acquire_needs_all_groups) {
     BOOST_TEST(text_on(step::acquire, {granted, granted}) == "granted");
     BOOST_TEST(text_on(step::acquire, {another, granted}) == "denied: another");
-    // Some names have to be given back.
+    // Some names have been acquired and must be released.
     BOOST_TEST(text_on(step::acquire, {granted, another}) == "denied: partial");
     BOOST_TEST(text_on(step::acquire, {is_down, granted}) == "failed: down");
     BOOST_TEST(text_on(step::acquire, {granted, is_down}) == "failed: unclear error");
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_the_way_is_that_of_all_groups) {
                "failed: down");
 }
 
-/// It was withdrawn, or its time was over, before the next group was asked.
+/// The command was withdrawn, or its deadline passed, before the next group was queried.
 BOOST_AUTO_TEST_CASE(what_was_granted_is_not_forgotten_at_an_early_end) {
     group_votes none;
     none.end(vote::failed(failure::withdrawn));

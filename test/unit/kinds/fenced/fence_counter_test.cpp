@@ -33,14 +33,14 @@ BOOST_AUTO_TEST_CASE(later_fences_increase_and_do_not_lag_behind_the_clock) {
     s.wall = second(1003, 900'000);
     BOOST_TEST(s.next() == at_second(1003));
     BOOST_TEST(s.next() == at_second(1003) + 1);
-    s.wall = second(5);  // set back
+    s.wall = second(5);  // The clock is set back.
     BOOST_TEST(s.next() == at_second(1003) + 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_counter_restarts_above_all_granted_fences) {
     memory_store s;
     std::uint64_t last = s.next();
-    for (int i = 1; i != 100; ++i) {  // one a microsecond
+    for (int i = 1; i != 100; ++i) {  // One per microsecond.
         s.wall += 1us;
         if (i % 7 == 0) {
             s.keys.erase(fence_key("k"));
@@ -54,10 +54,10 @@ BOOST_AUTO_TEST_CASE(a_lost_counter_restarts_above_all_granted_fences) {
 BOOST_AUTO_TEST_CASE(an_idle_counter_expires) {
     memory_store s;
     s.next();
-    s.wall = second(5);  // only to see whether it is still there
+    s.wall = second(5);  // Shows whether the counter still exists.
     s.now += fence_idle - 1ms;
     BOOST_TEST(s.next() > at_second(1000));
-    s.now += fence_idle - 1ms;  // counted from the last use
+    s.now += fence_idle - 1ms;  // The time counts from the last use.
     BOOST_TEST(s.next() > at_second(1000));
     s.now += fence_idle;
     BOOST_TEST(s.next() == at_second(5));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(raising_a_lost_counter_creates_it_again) {
     BOOST_TEST(s.run(step::confirm, "ann", fence + at_second(9)).value == fence + at_second(9));
     s.keys.erase(fence_key("k"));
     s.wall += 1us;
-    BOOST_TEST(s.run(step::confirm, "ann", 1).value == fence + 1);  // by the clock
+    BOOST_TEST(s.run(step::confirm, "ann", 1).value == fence + 1);  // The clock gives this value.
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_key_gets_at_least_the_fence_of_its_lease) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_restored_key_gets_at_least_the_fence_of_its_lease) {
     s.keys.clear();
     BOOST_TEST(s.next(at_second(2000)) == at_second(2000));
     s.keys.clear();
-    BOOST_TEST(s.next(7) == at_second(1000) + 250);  // whatever it has forgotten was no more
+    BOOST_TEST(s.next(7) == at_second(1000) + 250);  // The lost counter was not larger.
 }
 
 BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
@@ -121,12 +121,12 @@ BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
     s.run(step::confirm, "ann", core::value_limit - 2);
     s.run(step::release, "ann");
     BOOST_TEST(s.next() == core::value_limit - 1);
-    for (int i = 0; i != 2; ++i) {  // it stays so
+    for (int i = 0; i != 2; ++i) {  // The failure is permanent.
         const vote v = s.run(fenced_acquire, "ann");
         BOOST_TEST((v.kind == vote_kind::failed && v.reason == core::failure::server_error));
         BOOST_TEST(v.detail->starts_with("FENCE "));
         BOOST_TEST(
-            (s.keys.find("k", s.now) == nullptr));  // nobody has the key whom it has not counted
+            (s.keys.find("k", s.now) == nullptr));  // Without a count, there is no key either.
     }
     s.run(step::acquire, "ann");
     BOOST_TEST((s.run(step::confirm, "ann", core::value_limit).kind == vote_kind::failed));

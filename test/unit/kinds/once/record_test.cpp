@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The text of a record: what it keeps apart, and what it is not taken for.
+// The text of a record: it keeps its parts separate, and is not confused with other texts.
 
 #include "kinds/once/once.hpp"
 

@@ -39,13 +39,13 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_ticket_has_expired_is_skipped) {
     s.run(step::join, "", 11);
     s.now += 6s;
     BOOST_TEST(s.run(step::join, "", 12).value == 11U);
-    s.now += 6s;  // the ttl of the first is over
+    s.now += 6s;  // The ttl of the first ticket is over.
     BOOST_TEST(s.run(step::join, "", 12).value == 0U);
     s.now += 11s;
     BOOST_TEST(s.run(step::leave, "", 99).value == 0U);
 }
 
-/// The waiter behind it is told of each change.
+/// A change of the ticket would notify the waiter behind it.
 BOOST_AUTO_TEST_CASE(a_ticket_is_not_rewritten_on_every_join) {
     memory_store s;
     const auto changes = [&s] { return std::ranges::count(s.keys.changes(), ticket_key("k", 11)); };

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-// All orders in which the commands of a few leases are executed and their votes come, on the production machine and kind. At no
-// moment are there more permits out than there are, and a lone acquire gets one of those that are free. The same was shown of a
-// model of the protocol before it was built.
+// Enumerates all orders in which the commands of a few leases are executed and their votes arrive. It uses
+// the production state machine and kind. There are never more permits in use than the limit, and a lone
+// acquire gets a free permit. The same was shown for a model of the protocol before its implementation.
 
 namespace colock::kinds {
 namespace {
@@ -31,24 +31,24 @@ using boost::unit_test::label;
 using core::lease;
 using core::lease_tag;
 
-/// How many instances there are, how many permits, and what each of the leases wants.
+/// The number of instances and permits, and the demand of each lease.
 struct size_of_world {
     std::size_t instances;
     std::uint32_t limit;
     std::vector<std::uint32_t> counts;
     std::vector<unsigned> preferred;
-    bool give_up = true;  // at any moment
+    bool give_up = true;  // A lease may give up at any moment.
 };
 
-/// What a lease is told.
+/// An event of a lease.
 struct happening {
     lease::event::kind_type kind;
     core::time_point time;
-    std::size_t at = 0;  // of a vote, as what follows
+    std::size_t at = 0;  // The instance of a vote. The fields below also belong to a vote.
     lease_tag tag{lease_tag::purpose_type::acquire};
     core::vote vote{};
 
-    /// Whether a lease does the same after it.
+    /// Returns true if a lease reacts to both events in the same way.
     [[nodiscard]] bool is_like(const happening& other) const {
         return kind == other.kind && time == other.time && at == other.at && tag == other.tag &&
                vote.kind == other.vote.kind && vote.key == other.vote.key &&
@@ -58,7 +58,8 @@ struct happening {
     }
 };
 
-/// A lease, and all that it was told. A lease cannot be copied, but another one to which the same happens does the same.
+/// A lease with all its past events. A lease cannot be copied, but another lease with the same events behaves
+/// identically.
 class lease_with_past {
 public:
     explicit lease_with_past(std::size_t instances)
@@ -67,7 +68,8 @@ public:
     lease_with_past& operator=(const lease_with_past&) = delete;
     ~lease_with_past() = default;
 
-    /// Tells it what happens. If others share it, they keep it as it is. Each of its futures is worked out only once.
+    /// Applies an event. If the lease is shared, the others keep the old one. Each future is computed only
+    /// once.
     static void resume(std::shared_ptr<lease_with_past>& shared, happening what) {
         if (shared.use_count() == 1) {
             shared->futures_.clear();
@@ -91,7 +93,7 @@ public:
 
     [[nodiscard]] const lease& machine() const noexcept { return machine_; }
     [[nodiscard]] std::size_t age() const noexcept { return past_.size(); }
-    /// After what was told last.
+    /// Returns the step after the last event.
     [[nodiscard]] const core::lease_step& step() const noexcept { return step_; }
 
 private:
@@ -141,7 +143,7 @@ public:
         }
     }
 
-    /// What can happen next.
+    /// Returns all possible next actions.
     [[nodiscard]] std::vector<action> enabled() const {
         std::vector<action> result;
         for (std::uint8_t i = 0; i != parties_.size(); ++i) {
@@ -204,7 +206,7 @@ public:
         deliver_to_those_that_let_go(one);
     }
 
-    /// The slots of all leases that are valid now.
+    /// Returns the slots of all leases that are valid now.
     [[nodiscard]] std::vector<std::uint32_t> slots_out() const {
         std::vector<std::uint32_t> result;
         for (const party& one : parties_) {
@@ -223,7 +225,7 @@ public:
         return result;
     }
 
-    /// Nothing is under way.
+    /// Returns true if no command, vote or attempt is pending.
     [[nodiscard]] bool is_quiet() const {
         const auto is_empty = [](const auto& queue) { return queue.empty(); };
         return std::ranges::all_of(parties_, [&](const party& one) {
@@ -232,7 +234,7 @@ public:
         });
     }
 
-    /// Whether another one gets so many, when nothing else happens.
+    /// Returns true if another lease gets this many permits while no other action happens.
     [[nodiscard]] bool admits_lone(std::uint32_t count, unsigned preferred) {
         add(count, preferred);
         const auto i = static_cast<std::uint8_t>(parties_.size() - 1);
@@ -251,7 +253,7 @@ public:
         return one.machine().held();
     }
 
-    /// All on which the future depends, but for the time.
+    /// Returns everything that determines the future, except the time.
     [[nodiscard]] std::string state() const {
         std::string text;
         for (const party& one : parties_) {
@@ -275,14 +277,14 @@ private:
     };
     struct server {
         table keys;
-        std::string text;  // of its state; empty until it is wanted
+        std::string text;  // A cached description of the state, or empty.
     };
     struct identity {
         const lock_kind& kind;
         std::string token;
         std::uint32_t preferred;
     };
-    /// Copies share what no action has changed.
+    /// Copies share everything that no action has changed.
     struct party {
         party(std::size_t instances, identity its_own)
             : who(std::make_shared<const identity>(std::move(its_own))),
@@ -297,9 +299,9 @@ private:
         bool started = false;
         lease_tag latest{lease_tag::purpose_type::acquire};
         core::time_point until = core::never;
-        std::vector<std::vector<sent>> to_execute;  // by instance, in order
+        std::vector<std::vector<sent>> to_execute;  // By instance, in order.
         std::vector<std::vector<voted>> to_deliver;
-        mutable std::string text;  // of its state; empty until it is wanted
+        mutable std::string text;  // A cached description of the state, or empty.
     };
 
     template <typename T>
@@ -360,7 +362,8 @@ private:
                    : "n";
     }
 
-    /// When these hear of a vote makes no difference to the others.
+    /// Delivers all votes of a released lease. The time of their delivery makes no difference to other
+    /// leases.
     void deliver_to_those_that_let_go(party& one) {
         bool goes_on = one.machine().let_go();
         while (goes_on) {
@@ -379,7 +382,7 @@ private:
         resume(one, {lease::event::kind_type::vote, now_, at, next.tag, next.vote});
     }
 
-    /// For each lease, what happens to it later happens at a later time.
+    /// Applies an event. Each later event of a lease gets a later time.
     void resume(party& one, happening what) const {
         what.time += std::chrono::microseconds(one.its_lease->age());
         lease_with_past::resume(one.its_lease, std::move(what));
@@ -414,12 +417,12 @@ private:
     std::vector<party> parties_;
 };
 
-/// For a message, which is not put together before a check fails.
+/// For the message of a failed check, which is built only then.
 std::ostream& operator<<(std::ostream& to, const world& w) {
     return to << w.state();
 }
 
-/// What must hold of a world that has come there by a path.
+/// Checks the invariants of a world. The caller may have reached it by any path.
 void check(world w, const size_of_world& size) {
     const std::vector<std::uint32_t> out = w.slots_out();
     const std::set<std::uint32_t> distinct(out.begin(), out.end());
@@ -430,7 +433,7 @@ void check(world w, const size_of_world& size) {
     }
 }
 
-/// Goes through all states. Returns how many there are.
+/// Visits all states. Returns their number.
 std::size_t enumerate(const size_of_world& size) {
     struct branch {
         std::shared_ptr<world> from;
@@ -464,7 +467,7 @@ BOOST_AUTO_TEST_SUITE(semaphore_enumeration)
 
 BOOST_AUTO_TEST_CASE(every_order_of_two_leases_is_safe, *label("fault-47")) {
     std::vector<size_of_world> sizes{{3, 1, {1, 1}, {0, 0}}, {3, 2, {1, 1}, {0, 1}}};
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // it takes too long there
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // It takes too long there.
     sizes.push_back({3, 2, {1, 1}, {0, 0}, false});
 #endif
     for (const size_of_world& size : sizes) {

@@ -17,7 +17,7 @@ using core::vote_kind;
 
 BOOST_AUTO_TEST_SUITE(writer_marks)
 
-/// Fault 21: the clock of a simulated server can be set back, as that of a real one.
+/// Fault 21: the clock of a simulated server can be set back, like that of a real server.
 BOOST_AUTO_TEST_CASE(a_writer_mark_ends_when_the_clock_is_set_back, *label("fault-21")) {
     const step_of_kind claims(step::acquire, writer, true);
     for (const bool waits : {true, false}) {
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_ends_when_the_clock_is_set_back, *label("faul
     BOOST_TEST((s.run(step::extend, "cid").kind == vote_kind::granted));
 }
 
-/// Clients that have asked for the key are told of each change.
+/// A change would notify the clients that track the key.
 BOOST_AUTO_TEST_CASE(a_writer_attempt_without_a_mark_changes_no_key) {
     memory_store s;
     const step_of_kind claims(step::acquire, writer, true);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The waiters of one client for one key, and how a lease is handed off among them; in virtual time.
+// The waiters of one client for one key, and hand-offs among them, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_send_nothing_and_are_served_in_order) {
         holder->let_go();
         BOOST_TEST_REQUIRE(five.world().run_until([&] { return waiter->is_finished; }));
         BOOST_TEST(waiter->granted());
-        BOOST_TEST((waiter->finished_at == released));  // without a round trip
+        BOOST_TEST((waiter->finished_at == released));  // Without a round trip.
         BOOST_TEST((holder->valid_until() == core::time_point::min()));
         BOOST_TEST((waiter->valid_until() > five.world().now()));
         holder = waiter;
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_beyond_handoff_limit) {
     holder->let_go();
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiters[2]->is_finished; }));
     BOOST_TEST(waiters[2]->granted());
-    BOOST_TEST(one.executed() == 3U);  // released, and taken again
+    BOOST_TEST(one.executed() == 3U);  // Released and acquired again.
     BOOST_TEST(waiters[2]->lease->token() != holder->lease->token());
 }
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_after_handoff_time) {
     BOOST_TEST(one.executed() == 3U);
 }
 
-// Others would starve if the client were back before they have heard of the release.
+// Other clients would starve if this client attempted again before they were notified of the release.
 BOOST_AUTO_TEST_CASE(another_client_acquires_when_handoff_limit_is_reached) {
     virtual_deployment one(1);
     const auto first = one.make_client();
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(another_client_acquires_when_handoff_limit_is_reached) {
     const auto holder = first->lock("a", policy);
     const auto rival = second->acquire("a", policy);
     const auto waiter = first->acquire("a", policy);
-    one.world().run_for(320ms);  // a sixteenth of it would be 20 ms: 10 ms are the most
+    one.world().run_for(320ms);  // A sixteenth is 20 ms. The cool-down is limited to 10 ms.
     holder->let_go();
     BOOST_TEST_REQUIRE(
         one.world().run_until([&] { return rival->is_finished || waiter->is_finished; }));
@@ -130,13 +130,13 @@ BOOST_AUTO_TEST_CASE(a_hand_off_skips_cancelled_and_timed_out_waiters) {
     BOOST_TEST(five.executed() == 5U);
 }
 
-// The one at the key is cancelled while its attempt is under way, and gives back what it gets.
+// The first acquire is cancelled during its attempt, and rolls back its grants.
 BOOST_AUTO_TEST_CASE(the_next_waiter_acquires_if_an_attempt_is_cancelled) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     const auto first = client->acquire("a");
     const auto second = client->acquire("a");
-    five.world().run_for(20us);  // sent, and not answered
+    five.world().run_for(20us);  // Sent but not answered.
     first->cancel();
     BOOST_TEST_REQUIRE(five.world().run_until([&] { return second->is_finished; }));
     BOOST_TEST((first->outcome == acquire_outcome::cancelled));
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_acquires_if_an_attempt_is_cancelled) {
     }
 }
 
-// It could be lost at any moment: so it is not for anybody else.
+// Such a lease may be lost at any moment, so it is not handed off.
 BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_fenced_lease_has_a_larger_fence) {
     }
 }
 
-/// The round that counts the fence of the only waiter is under way when the waiter goes.
+/// The only waiter is cancelled during the round that counts its fence.
 struct abandoned_hand_off {
     abandoned_hand_off() {
         five.world().run_for(20us);
@@ -226,7 +226,7 @@ BOOST_FIXTURE_TEST_CASE(a_fenced_lease_is_released_if_its_next_holder_is_cancell
     BOOST_TEST(client->lock("a", policy)->granted());
 }
 
-/// And then the servers are gone, too.
+/// The servers fail in addition.
 BOOST_FIXTURE_TEST_CASE(a_repeated_release_reports_the_same_outcome, abandoned_hand_off) {
     for (std::size_t i = 0; i != 5; ++i) {
         five.server(i).is_up = false;
@@ -239,7 +239,7 @@ BOOST_FIXTURE_TEST_CASE(a_repeated_release_reports_the_same_outcome, abandoned_h
     BOOST_TEST((second->told == core::release_outcome::no_quorum));
 }
 
-// They have waited as long as the first, and would find what it has found.
+// All of them have waited as long as the first, and would get the same outcome.
 BOOST_AUTO_TEST_CASE(local_waiters_fail_together_when_no_quorum_answers) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_fail_together_when_no_quorum_answers) {
     BOOST_TEST(second->text.find("[server 0: down]") != std::string::npos, second->text);
 }
 
-/// Fault 88: nobody holds the lock, as far as the first waiter of the client can tell.
+/// Fault 88: as far as the first waiter of the client can see, the lock has no holder.
 BOOST_AUTO_TEST_CASE(a_waiter_behind_a_failing_attempt_reports_no_quorum, *label("fault-88")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_behind_a_failing_attempt_reports_no_quorum, *label
         three.server(i).is_silent = true;
     }
     const auto first = client->acquire("a");
-    three.world().run_for(400ms);  // the first attempt has failed after 250 ms
+    three.world().run_for(400ms);  // The first attempt failed after 250 ms.
     BOOST_TEST(!first->is_finished);
     const auto timed = client->acquire("a", client->usual_policy(), three.world().now() + 10ms);
     const auto immediate = client->acquire("a", client->usual_policy(), core::time_point::min());
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_behind_a_failing_attempt_reports_no_quorum, *label
     BOOST_TEST(!first->is_finished);
 }
 
-/// Fault 88: its time is up after the lock was let go, and before its attempt.
+/// Fault 88: the deadline passes between the release of the lock and the attempt of the waiter.
 BOOST_AUTO_TEST_CASE(a_waiter_makes_its_attempt_at_its_deadline, *label("fault-88")) {
     virtual_deployment one(1);
     const auto client = one.make_client();
@@ -293,13 +293,13 @@ BOOST_AUTO_TEST_CASE(a_waiter_makes_its_attempt_at_its_deadline, *label("fault-8
     const core::time_point deadline = one.world().now() + 5ms;
     const auto waiter = client->acquire("a", policy, deadline);
     one.world().run_for(1ms);
-    one.world().be_busy_for(4ms);  // its timer is due, and runs before the turn
+    one.world().be_busy_for(4ms);  // The timer of the waiter is due, and runs before the turn.
     holder->let_go();
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST(waiter->granted(), waiter->text);
 }
 
-/// Fault 88: the next waiter has an attempt of its own after one that had too little time.
+/// Fault 88: the next waiter makes its own attempt after the short deadline of its predecessor.
 BOOST_AUTO_TEST_CASE(a_short_deadline_does_not_fail_the_next_waiter, *label("fault-88")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_short_deadline_does_not_fail_the_next_waiter, *label("fau
     BOOST_TEST(patient->granted(), patient->text);
 }
 
-/// The release is not sent then. But the waiters do not wait for that lease any more.
+/// The release is then not sent, but the waiters no longer wait for that lease.
 BOOST_AUTO_TEST_CASE(the_next_waiter_begins_if_there_is_no_memory_for_a_release) {
     virtual_deployment one(1);
     const auto client = one.make_client();

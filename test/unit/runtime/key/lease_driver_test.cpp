@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A lease from its grant to its end, as the engine drives it; in virtual time.
+// A lease from its grant to its end, as driven by the engine, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +17,7 @@ using runtime::lease_result;
 
 namespace {
 
-/// Any operation on a lease, whose caller writes down what comes of it.
+/// An operation on a lease that records its result.
 template <typename Operation>
 class written_down final : public Operation {
 public:
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(validity_starts_when_the_request_is_sent) {
     const auto lease = client->lock("a");
     const core::duration ttl = 10s;
     BOOST_TEST((lease->valid_until() == began + ttl - ttl / 100 - 2ms));
-    BOOST_TEST((lease->finished_at == began + 100us));  // one round trip
+    BOOST_TEST((lease->finished_at == began + 100us));  // One round trip.
 }
 
 BOOST_AUTO_TEST_CASE(the_watchdog_renews_until_the_release) {
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
     BOOST_TEST((lease->valid_until() == core::time_point::min()));
 }
 
-// While nothing of the client runs, or while servers are away: the details tell these apart.
+// The details distinguish a blocked event loop from an outage of servers.
 BOOST_AUTO_TEST_CASE(loss_details_report_a_blocked_event_loop) {
     for (const bool during_a_renewal : {false, true}) {
         virtual_deployment three(3);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(loss_details_report_a_blocked_event_loop) {
                lease->lease->loss_details());
 }
 
-// Its holder may still be at work.
+// The holder may still be working.
 BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_releases_it) {
     virtual_deployment one(1);
     const auto first = one.make_client();
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_lease_keeps_its_keys_until_the_ttl_ends) {
     BOOST_TEST((longer->ended_with == lease_result::not_held));
     BOOST_TEST((too_late->ended_with == lease_result::not_held));
 
-    // Neither this client nor another one acquires it before that.
+    // Neither this client nor another one acquires the lock earlier.
     const auto foreign = rival->acquire("a");
     three.world().run_for(9s);
     BOOST_TEST(!next->is_finished);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_lease_keeps_its_keys_until_the_ttl_ends) {
     BOOST_TEST(client->engine().parts().counts.renewed == 0U);
 }
 
-// Its waiter attempts immediately, and finds the key.
+// The waiter attempts immediately, and finds the key.
 BOOST_AUTO_TEST_CASE(a_waiter_attempts_after_the_lease_before_it_was_abandoned) {
     virtual_deployment one(1);
     const auto client = one.make_client();
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(close_does_not_wait_for_an_abandoned_lease) {
     BOOST_TEST(three.server(2).keys.size() == 1U);
 }
 
-// Two of three hold the key, and the third executes its acquire later.
+// Two of three servers hold the key. The third executes its acquire later.
 BOOST_AUTO_TEST_CASE(a_late_grant_of_an_abandoned_lease_is_left_alone) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_missing_key_is_restored) {
     BOOST_TEST((lease->valid_until() > three.world().now()));
 }
 
-// A release that a server is too silent to answer holds nobody up, and is made good later.
+// A release that one server does not answer blocks no caller, and is completed later.
 BOOST_AUTO_TEST_CASE(an_unanswered_release_continues_in_the_background) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(an_unanswered_release_continues_in_the_background) {
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return released->is_finished; }, 1ms));
     BOOST_TEST((released->ended_with == lease_result::done));
     BOOST_TEST(client->engine().parts().counts.releasing == 1U);
-    three.world().run_for(11s);  // the ttl
+    three.world().run_for(11s);  // Longer than the ttl.
     BOOST_TEST(client->engine().parts().counts.releasing == 0U);
 }
 

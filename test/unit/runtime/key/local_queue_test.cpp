@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Who may be at a key beside whom, and who waits. Nothing here has a client, an instance or a clock.
+// Which operations may be at a key together, and which have to wait. This test uses no client, no instance
+// and no clock.
 
 #include "runtime/key/local_queue.hpp"
 
@@ -24,7 +25,7 @@ const admission exclusive = admission::exclusive();
 const admission shared = admission::shared();
 const admission counted = admission::counted();
 
-/// An operation that was granted: its lease is at the key.
+/// A granted operation, whose lease is at the key.
 struct held {
     held(local_queue& queue, admission as) : operation(as), lease(as) {
         queue.enter(operation);
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(waiters_are_served_in_the_order_in_which_they_came) {
         BOOST_TEST(&queue.front() == &waiters[i]);
         BOOST_TEST(&queue.next() == &waiters[i]);
         BOOST_TEST(!waiters[i].is_linked());
-        BOOST_TEST(!queue.admits_next());  // it attempts
+        BOOST_TEST(!queue.admits_next());  // It attempts.
         queue.leave();
     }
     BOOST_TEST(queue.unused());
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_stops_the_readers_behind_it) {
     queue.push(late);
     BOOST_TEST(queue.has_rival_before(late));
     BOOST_TEST(queue.has_rival_before(writer) ==
-               false);  // nobody waits before it, and nobody attempts
+               false);  // No operation waits before it, and none attempts.
     queue.remove(writer);
     BOOST_TEST(queue.admits_next());
     BOOST_TEST(!queue.has_rival_before(late));
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(several_leases_are_at_a_key_until_the_last_lets_go) {
         BOOST_TEST(queue.latest() == &holders.back().lease);
     }
     queue.let_go(holders.back().lease);
-    BOOST_TEST(queue.latest() == nullptr);  // the others are older
+    BOOST_TEST(queue.latest() == nullptr);  // The other leases are older.
     BOOST_TEST(queue.is_held());
     queue.let_go(holders.front().lease);
     BOOST_TEST(queue.is_held_against(exclusive));
@@ -159,13 +160,13 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_downgraded_admits_readers) {
     member_at_key reader(shared);
     queue.push(reader);
     lease.downgrade();
-    BOOST_TEST(!queue.admits_next());  // it was only asked for
+    BOOST_TEST(!queue.admits_next());  // The change was only requested.
     queue.hold_as(lease);
     BOOST_TEST(queue.admits_next());
     BOOST_TEST(!queue.needs_remote_queue());
 }
 
-/// Random events, against the rules in words.
+/// Random events, compared with a simple model of the rules.
 BOOST_AUTO_TEST_CASE(whatever_happens_the_rules_hold) {
     std::mt19937 dice(1);  // NOLINT(*-msc51-cpp): the same each time
     const admission all[] = {exclusive, shared, counted};
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(whatever_happens_the_rules_hold) {
         local_queue queue;
         std::list<member_at_key> operations;
         std::list<member_at_key> leases;
-        std::vector<member_at_key*> expected;  // the waiters, in order
+        std::vector<member_at_key*> expected;  // The waiters in order.
         for (int step = 0; step != 60; ++step) {
             const auto event = dice() % 4;
             if (event == 0) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The clients that wait for one key, in the queue that an instance keeps; in virtual time.
+// The clients that wait for one key in the queue of an instance, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -22,7 +22,7 @@ using core::acquire_outcome;
 
 namespace {
 
-/// Three servers that keep queues, and clients of them.
+/// Clients of three servers that support remote queues.
 struct crowd {
     explicit crowd(std::size_t size, std::size_t servers = 3) : deployment(servers) {
         deployment.tell_changes();
@@ -33,7 +33,7 @@ struct crowd {
 
     virtual_world& world() { return deployment.world(); }
 
-    /// Waiters, one of each client but the first, in their order.
+    /// Returns one waiter of each client except the first, in order.
     std::vector<std::shared_ptr<virtual_acquire>> queue_up(const std::string& key) {
         std::vector<std::shared_ptr<virtual_acquire>> result;
         for (std::size_t i = 1; i != clients.size(); ++i) {
@@ -48,7 +48,7 @@ struct crowd {
     std::vector<std::unique_ptr<virtual_deployment::client>> clients;
 };
 
-/// What a client counts of releases.
+/// Returns the release counters of a client.
 std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of) {
     const auto& counts = of.engine().parts().counts;
     return {counts.released, counts.releasing};
@@ -67,20 +67,20 @@ BOOST_AUTO_TEST_CASE(clients_acquire_in_order_of_arrival) {
         holder->let_go();
         BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }));
         BOOST_TEST(waiter->granted());
-        BOOST_TEST((waiter->finished_at - released < 1ms));  // it was told
+        BOOST_TEST((waiter->finished_at - released < 1ms));  // It was notified.
         holder = waiter;
         all.world().run_for(10ms);
     }
 }
 
-// Only the first is woken by a release, and nobody polls.
+// A release wakes only the first waiter, and no waiter polls.
 BOOST_AUTO_TEST_CASE(remote_waiters_send_few_commands) {
     crowd all(11);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
     const std::size_t before = all.deployment.executed();
     all.world().run_for(1s);
-    // Each says four times a second that it lives, at one server; and the holder renews now and then.
+    // Each waiter refreshes its ticket at one server four times a second. The holder renews now and then.
     BOOST_TEST(all.deployment.executed() - before <= 10 * 10 + 6U);
     const std::size_t waiting = all.deployment.executed();
     holder->let_go();
@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(remote_waiters_send_few_commands) {
     BOOST_TEST(all.deployment.executed() - waiting < 30U);
 }
 
-// The first of the queue dies, with k others behind it: the next live one enters when one ticket has expired, not k.
+// The head of the queue dies, and so do several waiters behind it. The next live waiter enters after the ttl
+// of one ticket.
 BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped) {
     crowd all(7);
     const auto holder = all.clients[0]->lock("a");
@@ -109,14 +110,14 @@ BOOST_AUTO_TEST_CASE(the_next_client_acquires_when_the_head_gives_up) {
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
     holder->let_go();
-    all.world().run_for(50us);  // the first is being told
+    all.world().run_for(50us);  // The notification of the first waiter is on its way.
     waiters[0]->cancel();
     BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiters[1]->is_finished; }, 100ms));
     BOOST_TEST(waiters[1]->granted());
     BOOST_TEST((waiters[0]->outcome == acquire_outcome::cancelled));
 }
 
-// The queue is a hint: without its keeper, waiters poll.
+// The queue is only a hint. Without the queue server, waiters poll.
 BOOST_AUTO_TEST_CASE(waiters_acquire_after_the_queue_server_has_failed) {
     crowd all(3);
     const auto holder = all.clients[0]->lock("a");
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(waiters_acquire_after_the_queue_server_has_failed) {
     BOOST_TEST(other->granted());
 }
 
-// A keeper that takes commands, and never answers, holds nobody up for long.
+// A queue server that accepts commands without a reply does not delay a waiter for long.
 BOOST_AUTO_TEST_CASE(waiters_acquire_although_the_queue_server_is_silent) {
     crowd all(2);
     for (std::size_t i = 0; i != 3; ++i) {
@@ -161,13 +162,14 @@ BOOST_AUTO_TEST_CASE(waiters_acquire_although_the_queue_server_is_silent) {
     }
 }
 
-/// Fault 88: a client whose keeper has not answered when its time is up does not know of another client.
+/// Fault 88: if the queue server has not replied by the deadline, no other client is known to hold the lock.
 BOOST_AUTO_TEST_CASE(a_silent_queue_server_is_reported_as_no_quorum, *label("fault-88")) {
     crowd all(3, 1);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
     waiters[1]
-        ->cancel();  // the keeper says that others wait, so this client joins at once the next time
+        // The queue server reports other waiters, so this client joins immediately the next time.
+        ->cancel();
     all.world().run_for(1ms);
     const auto behind =
         all.clients[2]->acquire("a", all.clients[2]->usual_policy(), all.world().now() + 30ms);
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_silent_queue_server_is_reported_as_no_quorum, *label("fau
     BOOST_TEST(unanswered->text.find("server 0") != std::string::npos, unanswered->text);
 }
 
-// A waiter that holds the lock leaves the queue with its release, and nothing of it stays.
+// A waiter leaves the queue with its release. No key of it remains.
 BOOST_AUTO_TEST_CASE(no_queue_keys_remain_after_the_last_release) {
     crowd all(4);
     auto holder = all.clients[0]->lock("a");
@@ -207,7 +209,7 @@ BOOST_AUTO_TEST_CASE(no_queue_keys_remain_after_the_last_release) {
         10ms));
 }
 
-// The queue is a hint: nobody waits for the answer to a `leave`, and it releases nothing.
+// The queue is only a hint. No operation waits for the reply to a `leave`, and a leave is not a release.
 BOOST_AUTO_TEST_CASE(an_unanswered_leave_does_not_count_as_a_release) {
     enum class end { gives_up, releases, closes };
     for (const end how : {end::gives_up, end::releases, end::closes}) {
@@ -226,7 +228,7 @@ BOOST_AUTO_TEST_CASE(an_unanswered_leave_does_not_count_as_a_release) {
             BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }));
             BOOST_TEST_REQUIRE(waiter->granted());
             waiter->let_go();
-            released = 1;  // the lease
+            released = 1;  // The lease.
         }
         all.world().run_for(10ms);
         const std::pair<std::uint64_t, std::uint64_t> expected{released, 0};
@@ -243,7 +245,7 @@ BOOST_AUTO_TEST_CASE(an_unanswered_leave_does_not_count_as_a_release) {
     }
 }
 
-// Two clients that take the lock time and again: neither is kept out.
+// Two clients repeatedly acquire the lock. Neither of them starves.
 BOOST_AUTO_TEST_CASE(clients_take_turns) {
     crowd all(2, 1);
     std::size_t visits[2] = {0, 0};

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The timers of the runtime: no clock, time comes in by arguments.
+// The timers of the runtime. The test uses no clock and passes the time as an argument.
 
 #include "runtime/loop/timer_queue.hpp"
 #include "core/time.hpp"
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(timers)
 
 namespace {
 
-constexpr time_point boot = time_point() + 12345678901234567ns;  // 142 days of uptime
+constexpr time_point boot = time_point() + 12345678901234567ns;  // 142 days of uptime.
 
 time_point at(int milliseconds) {
     return time_point(std::chrono::milliseconds(milliseconds));
@@ -48,7 +48,7 @@ void must_not_fire(time_point /*now*/) {
     BOOST_ERROR("called");
 }
 
-/// An alarm that remembers when it fired last.
+/// An alarm that records the time of its last call.
 class watched {
 public:
     explicit watched(timer_queue& queue) : queue_(queue) {}
@@ -64,7 +64,7 @@ private:
     }};
 };
 
-/// Wakes up when the queue says until it is empty or `limit` has come; gives how often that was.
+/// Runs the queue at its earliest time until it is empty or `limit` has passed. Returns the number of runs.
 int run_until(timer_queue& queue, time_point limit) {
     int wakes = 0;
     for (time_point now = queue.earliest(); now != never && now <= limit; now = queue.earliest()) {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_timer_fires_once_and_not_before_its_time) {
     BOOST_TEST((one.take() == at(6)));
 }
 
-// To the nanosecond, however far away. The owner does not wake up before.
+// The time is exact to the nanosecond, at any distance. The owner does not wake up earlier.
 BOOST_AUTO_TEST_CASE(a_timer_fires_at_its_exact_time) {
     for (const time_point start : {boot, time_point(), time_point(-1h), time_point(-1ns)}) {
         for (int bits = 0; bits != 58; ++bits) {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(extreme_time_points_are_supported) {
     BOOST_TEST((queue.earliest() == never));
 }
 
-// A clock that stands still or goes back makes nothing due, and loses nothing.
+// If the clock stands still or goes back, no timer becomes due and none is lost.
 BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_loses_no_timer) {
     timer_queue queue;
     watched one(queue);
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_loses_no_timer) {
     BOOST_TEST((one.take() == boot + 1s));
 }
 
-// Nobody calls run while nothing is set.
+// The owner does not call run while no timer is set.
 BOOST_AUTO_TEST_CASE(a_timer_set_after_a_long_pause_fires_in_time) {
     for (const duration silence :
          {duration(10ms), duration(1min), duration(24h), duration(8760h)}) {
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_set_clear_and_destroy_timers) {
     queue.set(moved, at(4));
     queue.run(at(10));
     BOOST_TEST(order == std::vector<int>{1}, boost::test_tools::per_element());
-    BOOST_TEST((queue.earliest() == at(2)));  // what was set meanwhile has its turn in the next run
+    BOOST_TEST((queue.earliest() == at(2)));  // A timer set during a run fires in the next run.
     queue.run(at(10));
     queue.run(at(60));
     BOOST_TEST(order == (std::vector<int>{1, 2, 3}), boost::test_tools::per_element());
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(setting_the_same_time_changes_nothing) {
     alarm second([&](time_point) { order.push_back(2); });
     alarm first([&](time_point) {
         order.push_back(1);
-        queue.set(second, at(2));  // it is still due in this run
+        queue.set(second, at(2));  // It is still due in this run.
     });
     queue.set(first, at(1));
     queue.set(second, at(2));
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_destroy_its_own_timer) {
     BOOST_TEST((queue.earliest() == never));
 }
 
-// One that is always in a hurry neither keeps the run nor holds up the others.
+// A timer that is always due does not prolong the run, and does not delay other timers.
 BOOST_AUTO_TEST_CASE(a_timer_that_sets_itself_to_the_past_fires_once_per_run) {
     timer_queue queue;
     int calls = 0;
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(a_queue_may_be_destroyed_with_timers_set) {
 
 namespace {
 
-/// Random operations on a queue and on a sorted list that it must behave like.
+/// Random operations on a queue, and on a sorted list that must behave identically.
 class against_a_model {
 public:
     explicit against_a_model(unsigned seed) : random_(seed), when_(alarms, never) {
@@ -418,7 +418,7 @@ public:
     against_a_model(const against_a_model&) = delete;
     against_a_model& operator=(const against_a_model&) = delete;
 
-    /// Sets or clears one.
+    /// Sets or clears one timer.
     void change() {
         if (draw(3) != 0) {
             set(any(), any_time());
@@ -428,10 +428,10 @@ public:
         check_earliest();
     }
 
-    /// Lets time jump, sometimes back.
+    /// Makes the time jump, sometimes backwards.
     void jump() { run(draw(4) == 0 ? now_ - any_wait() : now_ + any_wait() / 16); }
 
-    /// Lets some time pass, in which the owner wakes up exactly when it is told to.
+    /// Lets some time pass. The owner wakes up exactly at the earliest time.
     void sleep() {
         const time_point until = now_ + any_wait() / 64;
         while (queue_.earliest() <= until) {
@@ -451,7 +451,7 @@ private:
     unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
     std::size_t any() { return draw(alarms); }
 
-    /// From nanoseconds to days, all magnitudes alike.
+    /// Returns a duration between nanoseconds and days. All magnitudes are equally likely.
     duration any_wait() {
         const unsigned bits = draw(50);
         return duration(static_cast<std::int64_t>(random_() >> (63 - bits)) / 2);
@@ -537,7 +537,7 @@ private:
     std::deque<alarm> alarms_;
     std::vector<time_point> when_;
     std::set<entry> model_;
-    std::set<entry> due_;  // what the run has still to call
+    std::set<entry> due_;  // The timers that this run must still call.
     std::vector<time_point> fired_;
     time_point now_ = boot;
     time_point running_;

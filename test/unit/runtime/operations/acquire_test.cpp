@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Acquires, from the first attempt to the last, as the engine drives them; in virtual time.
+// Acquires from the first attempt to the last, as driven by the engine, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_completes_once_a_quorum_has_granted) {
     BOOST_TEST((lease->finished_at == began + 100us));
 }
 
-// The time goes on between a turn of the engine and the acquire.
+// Time has passed since the last turn of the engine.
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_immediately_sends_nothing) {
     for (const kinds::lock_kind* const kind : {&kinds::exclusive, &kinds::writer, &kinds::shared}) {
         virtual_deployment five(5);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(acquire_waits_for_a_held_lock_until_the_deadline) {
     BOOST_TEST((waiter->finished_at == deadline));
 }
 
-/// Fault 88: the caller's time ends before that of the instances.
+/// Fault 88: the deadline of the caller comes before the timeout of the instances.
 BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88")) {
     for (const kinds::lock_kind* const kind :
          {&kinds::exclusive, &kinds::fenced, &kinds::writer, &kinds::shared}) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88
     }
 }
 
-/// Fault 88: one denial is enough, whenever it came.
+/// Fault 88: one denial suffices, at any time.
 BOOST_AUTO_TEST_CASE(one_denial_before_the_deadline_reports_contended, *label("fault-88")) {
     virtual_deployment three(3);
     const auto first = three.make_client();
@@ -119,7 +119,8 @@ BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {
     BOOST_TEST((waiter->finished_at == began + 100us));
 }
 
-// A waiter asks how long the key will live, and is there when it ends, however far apart its own attempts would be.
+// A waiter queries the remaining ttl of the key, and attempts when it ends. The interval between its own
+// attempts does not matter.
 BOOST_AUTO_TEST_CASE(a_waiter_acquires_when_a_dead_holders_lock_expires) {
     virtual_deployment three(3);
     auto dead = three.make_client();
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_makes_at_most_the_configured_attempts) {
     BOOST_TEST(second->engine().parts().counts.attempts - before == 3U);
 }
 
-// Two clients take a lock at the same moment, again and again, on servers that they reach in different orders.
+// Two clients repeatedly acquire one lock at the same moment. They reach the servers in different orders.
 BOOST_AUTO_TEST_CASE(a_split_vote_is_resolved) {
     virtual_deployment three(3);
     const auto first = three.make_client();
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_error_lists_the_vote_of_each_instance) {
     }
 }
 
-// What it had to wait for in the local queue does not matter any more.
+// Its earlier wait in the local queue does not count any more.
 BOOST_AUTO_TEST_CASE(the_next_waiter_also_waits_for_the_first_connection) {
     virtual_deployment one(1);
     one.server(0).is_up = false;
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_also_waits_for_the_first_connection) {
     BOOST_TEST(second->granted());
 }
 
-// What fails while servers are away is tried at once when they are back.
+// An attempt that fails during an outage is repeated as soon as the servers are back.
 BOOST_AUTO_TEST_CASE(an_attempt_starts_as_soon_as_a_quorum_is_reachable) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_starts_as_soon_as_a_quorum_is_reachable) {
     BOOST_TEST((waiter->finished_at - back < 1ms));
 }
 
-/// Servers that were started not long ago, as all of them are when a program is tried for the first time.
+/// Servers that were started recently, such as those of a first trial.
 struct quarantined_servers {
     quarantined_servers() {
         three.server(0).quarantined_until = first_end;
@@ -236,7 +237,7 @@ struct quarantined_servers {
     virtual_deployment three{3};
     const core::time_point began = three.world().now();
     const core::time_point first_end = began + 9s;
-    const core::time_point end = began + 10s;  // from now on a quorum grants
+    const core::time_point end = began + 10s;  // From now on, a quorum grants.
 };
 
 BOOST_FIXTURE_TEST_CASE(an_acquire_waits_for_the_end_of_a_quarantine, quarantined_servers) {
@@ -256,7 +257,7 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_waits_for_the_end_of_a_quarantine, quarantine
             three.world().run_until([&] { return patient->is_finished && in_time->is_finished; }));
         BOOST_TEST(patient->granted(), patient->text);
         BOOST_TEST(in_time->granted(), in_time->text);
-        if (kind == &kinds::exclusive) {  // the first of them
+        if (kind == &kinds::exclusive) {  // The first kind.
             BOOST_TEST((patient->finished_at >= end));
             BOOST_TEST((patient->finished_at - end < 1ms));
             BOOST_TEST(client->engine().parts().counts.unavailable == 0U);
@@ -284,7 +285,7 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_fails_if_the_quarantine_outlasts_its_deadline
         "[server 1: quarantined, too young] [server 2: quarantined, too young]");
 }
 
-// Only two of three can grant, and one of these goes away while it is quarantined.
+// Only two of three servers can grant, and one of them fails while it is quarantined.
 BOOST_FIXTURE_TEST_CASE(unavailable_timeout_starts_after_the_quarantine, quarantined_servers) {
     const auto client = three.make_client();
     three.server(2).is_up = false;
@@ -301,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(unavailable_timeout_starts_after_the_quarantine, quarant
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reachable_quorum_ends_the_wait_for_a_quarantine, quarantined_servers) {
-    for (std::size_t i = 0; i != 2; ++i) {  // they are not as young as the third
+    for (std::size_t i = 0; i != 2; ++i) {  // They are older than the third server.
         three.server(i).is_up = false;
         three.server(i).quarantined_until = core::time_point::min();
     }
@@ -315,7 +316,7 @@ BOOST_FIXTURE_TEST_CASE(a_reachable_quorum_ends_the_wait_for_a_quarantine, quara
     BOOST_TEST((waiter->finished_at < began + 501ms));
 }
 
-// The vote arrives after the ttl is over: the grant is not believed, and given back.
+// The vote arrives after the end of the ttl. The grant does not count, and is rolled back.
 BOOST_AUTO_TEST_CASE(a_grant_that_arrives_too_late_is_rolled_back) {
     virtual_deployment one(1);
     const auto client = one.make_client();

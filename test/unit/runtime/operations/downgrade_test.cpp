@@ -29,7 +29,7 @@ std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acq
     return downgrade(of, writer, policy_of(of, kinds::shared));
 }
 
-/// That succeed soon.
+/// Expects that all of them succeed soon.
 void expect_done(virtual_deployment& in,
                  const std::vector<std::shared_ptr<virtual_downgrade>>& all) {
     for (const auto& one : all) {
@@ -38,7 +38,8 @@ void expect_done(virtual_deployment& in,
     }
 }
 
-/// Ann holds it as a writer, and has waited for Bob, so that her client has a ticket in the remote queue.
+/// Ann holds the lock as a writer, and has waited for Bob before. Her client therefore has a ticket in the
+/// remote queue.
 struct writer_after_wait {
     writer_after_wait() {
         one.server(0).tells_changes = true;
@@ -55,14 +56,14 @@ struct writer_after_wait {
     virtual_deployment one{1};
     std::unique_ptr<client> ann = one.make_client();
     std::unique_ptr<client> bob = one.make_client();
-    acquire writer;  // Ann's
+    acquire writer;  // The writer is Ann.
 };
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
 
-/// A downgraded lease is a reader's: it keeps no ticket.
+/// A downgraded lease is a lease of a reader, so it keeps no ticket.
 BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_after_wait) {
     expect_done(one, {downgrade(*ann, *writer)});
     one.world().run_for(5ms);
@@ -72,8 +73,8 @@ BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_afte
     expect_silence(one);
 }
 
-/// Bob waits as a writer before Ann's reader, which has a lease of its own, and which the first of two downgrades has
-/// admitted.
+/// Bob waits as a writer before the reader of Ann. This reader has a lease of its own. The first of two
+/// downgrades has admitted it.
 BOOST_FIXTURE_TEST_CASE(a_second_downgrade_keeps_the_ticket_of_admitted_readers,
                         writer_after_wait) {
     const acquire awaiting = write(*bob);
@@ -92,8 +93,8 @@ BOOST_FIXTURE_TEST_CASE(a_second_downgrade_keeps_the_ticket_of_admitted_readers,
     expect_silence(one);
 }
 
-/// The server executes Ann's first downgrade, but answers too late. So Bob reads, and his share has a larger fence than
-/// Ann's writer. Ann's reader comes after that, and before the second downgrade.
+/// The server executes the first downgrade of Ann, but answers too late. Bob reads, and his share has a
+/// larger fence than the writer of Ann. The reader of Ann arrives after that, before the second downgrade.
 BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
                      *label("fault-87")) {
     virtual_deployment one(1);
@@ -121,7 +122,8 @@ BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
     BOOST_TEST(reader->fence_number >= share->fence_number);
 }
 
-/// The first one admits the readers that wait, before the second one begins. A lease is not shared during a round.
+/// The first downgrade admits the waiting readers before the second one starts. A lease is not shared during
+/// a round.
 BOOST_AUTO_TEST_CASE(two_downgrades_at_once_admit_the_readers_that_wait) {
     virtual_deployment one(1);
     const auto client = one.make_client();
@@ -134,7 +136,7 @@ BOOST_AUTO_TEST_CASE(two_downgrades_at_once_admit_the_readers_that_wait) {
     BOOST_TEST((reader->lease == writer->lease));
 }
 
-/// The options of a lease are those that it was taken with.
+/// A lease keeps the options with which it was acquired.
 BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options) {
     virtual_deployment one(1);
     const auto client = one.make_client();
@@ -150,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options)
     BOOST_TEST((other->lease != writer->lease));
 }
 
-/// The writer before it in the client had the same lease, and has never read.
+/// The previous writer of the client had the same lease, and has never read.
 BOOST_AUTO_TEST_CASE(a_lease_reports_a_reader_from_the_start_of_its_downgrade, *label("fault-40")) {
     virtual_deployment one(1);
     const auto client = one.make_client();

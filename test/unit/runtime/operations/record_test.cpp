@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Reads and writes of records in virtual time: what they cost, what they wait for, and how they end.
+// Reads and writes of records in virtual time: their cost, their waits, and their outcomes.
 
 #include "kinds/versioned/versioned.hpp"
 #include "runtime/operations/record_operation.hpp"
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(operations_end_with_the_world) {
         pending = cancelled;
     }
     BOOST_TEST(!running.expired());
-    BOOST_TEST(!pending.expired());  // its vote may come
+    BOOST_TEST(!pending.expired());  // Its vote may still arrive.
     a.reset();
     BOOST_TEST(running.expired());
     BOOST_TEST(pending.expired());

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// The records of names that are run once, in virtual time: what they cost, whom they end, and how they fail.
+// The records of names that run once, in virtual time: their cost, the operations that they end, and their
+// failures.
 
 #include "kinds/once/once.hpp"
 #include "runtime/operations/settlement_operation.hpp"
@@ -47,7 +48,7 @@ public:
 };
 using operation = std::shared_ptr<noted_settlement>;
 
-/// One that finds the record has it in place of a lease.
+/// An acquire that gets the record instead of a lease if there is one.
 class noted_acquire final : public runtime::acquire_operation {
 public:
     using acquire_operation::acquire_operation;
@@ -95,7 +96,7 @@ struct scene : virtual_deployment {
         BOOST_TEST_REQUIRE(world().run_until([&] { return one->outcome.has_value(); }));
         return one;
     }
-    /// What a server answers to this, as if a client had sent it.
+    /// Returns the vote of a server on a step.
     core::vote ask(std::size_t i, core::step step, core::milliseconds ttl = {}) {
         kinds::command command;
         command.kind = &kinds::once;
@@ -106,7 +107,7 @@ struct scene : virtual_deployment {
         command.heals = true;
         return kinds::once.execute(command, server(i).keys, {world().now(), {}});
     }
-    /// So many servers have the record.
+    /// Returns the number of servers that have the record.
     std::size_t copies() {
         std::size_t result = 0;
         for (std::size_t i = 0; i != instances; ++i) {
@@ -119,7 +120,7 @@ struct scene : virtual_deployment {
     void put_token(std::size_t i, core::duration life) {
         server(i).keys.put("x", std::string("another"), world().now() + life);
     }
-    /// Until then nothing is to happen any more.
+    /// Expects no further commands.
     void expect_quiet() {
         world().run_for(1s);
         const std::size_t before = executed();
@@ -141,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_was_not_run_has_no_record) {
     expect_quiet();
 }
 
-/// It takes one round trip, and ends the lease without a release.
+/// The record takes one round trip, and ends the lease without a release.
 BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_the_token) {
     const lease held = hold(*a);
     const std::size_t before = executed();
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_the_token) {
     BOOST_TEST(look(*b)->ended_with(settlement_outcome::unsettled));
 }
 
-/// They have found it, without an attempt of their own.
+/// They get the record without an attempt of their own.
 BOOST_AUTO_TEST_CASE(waiters_of_the_client_are_told) {
     const lease held = hold(*a);
     std::vector<std::shared_ptr<noted_acquire>> waiters;
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_minority_that_is_down_is_no_hindrance) {
     expect_quiet();
 }
 
-/// The third server has lost the token, and another client has the name there.
+/// The third server has lost the token, and another client holds the name there.
 BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_no_other_token) {
     const lease held = hold(*a);
     put_token(2, 1min);
@@ -210,12 +211,12 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_has_lost_the_token_refuses_the_record) {
     BOOST_TEST(one->ended_with(settlement_outcome::refused));
     BOOST_TEST(one->text.starts_with("'x': the body has run, and its result may be recorded"));
     world().run_for(100ms);
-    // What one server has is no record, and the lease is given up.
+    // The copy on one server is not a record, and the lease is released.
     BOOST_TEST((held->valid_until() <= world().now()));
     expect_quiet();
 }
 
-/// Nobody answers. The watchdog finds out when the lease is over.
+/// No server answers. The watchdog detects the end of the lease.
 BOOST_AUTO_TEST_CASE(a_record_that_nobody_answers_ends_with_the_lease) {
     const lease held = hold(*a);
     for (std::size_t i = 0; i != 3; ++i) {
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_nobody_answers_ends_with_the_lease) {
     }
     const operation one = begin_record(*a, held);
     const core::time_point end = held->valid_until();
-    one->cancel();  // without effect
+    one->cancel();  // Without effect.
     world().run_for(end - world().now() - 1ms);
     BOOST_TEST(!one->outcome.has_value());
     world().run_for(2ms);
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_nobody_answers_ends_with_the_lease) {
     BOOST_TEST(one->text.starts_with("'x': the body has run, and its result may be recorded"));
 }
 
-/// What was sent may arrive. Then the others find it.
+/// The command may already have been sent. Other clients then find the record.
 BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves_a_record_that_was_sent) {
     const lease held = hold(*a);
     const operation one = begin_record(*a, held);
@@ -242,6 +243,9 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves_a_record_that_was_sent) {
     const operation late = begin(*a, {});
     world().run_for(1s);
     BOOST_TEST(late->ended_with(settlement_outcome::closed));
+    const operation found = look(*b);
+    BOOST_TEST(found->ended_with(settlement_outcome::settled));
+    BOOST_TEST(*found->found == *done);
 }
 
 BOOST_AUTO_TEST_CASE(a_look_may_be_cancelled) {
@@ -251,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_look_may_be_cancelled) {
     expect_quiet();
 }
 
-/// The holder has died while it was writing. The record of one server, or of none, is the truth for all from then on.
+/// The holder has died while it was writing. From now on, all clients must agree whether there is a record.
 BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_healed) {
     put_record(0, 10min);
     const operation one = look(*b);
@@ -262,11 +266,11 @@ BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_healed) {
     BOOST_TEST(copies() == 3U);
     world().run_for(10min - 1s);
     BOOST_TEST(copies() == 3U);
-    world().run_for(2s);  // a copy lives no longer than the first one
+    world().run_for(2s);  // A copy expires together with the original.
     BOOST_TEST(copies() == 0U);
 }
 
-/// Its token may still be at a quorum. So the record of the minority does not count yet.
+/// The token of the holder may still be on a quorum, so the record of the minority does not count yet.
 BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_none_while_another_holds_the_name) {
     put_record(0, 10min);
     put_token(1, 1s);

@@ -17,6 +17,11 @@ function(colock_position_independent target)
     endif()
 endfunction()
 
+# A shared library exports only what has COLOCK_EXPORT. See include/colock/detail/export.hpp.
+function(colock_hidden target)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 function(colock_objects name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
     if(NOT arg_SOURCES)
@@ -28,5 +33,6 @@ function(colock_objects name)
     target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
     colock_position_independent(${name})
+    colock_hidden(${name})
     colock_warnings(${name})
 endfunction()

@@ -4,6 +4,7 @@
 #define COLOCK_ADOPT_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/lock_options.hpp>
 
@@ -13,12 +14,12 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 namespace detail {
 
 /// Returns the lease of a text of `lease::detach`.
-[[nodiscard]] detached_lease lease_in(std::string_view text);
+COLOCK_EXPORT [[nodiscard]] detached_lease lease_in(std::string_view text);
 
 }  // namespace detail
 
@@ -61,6 +62,6 @@ auto adopt(client& client, std::string_view text, const lock_options& options = 
     return lock.adopt(std::move(detached.lease), std::forward<CompletionToken>(token));
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <colock/config.hpp>
 #include <colock/counters.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 
@@ -22,11 +23,11 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 class lock_handle;
 }
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// The state of the connection to an instance. Only a `ready` instance grants locks.
 enum class instance_state {
@@ -48,7 +49,7 @@ enum class instance_state {
 };
 
 /// Returns "connecting", "probing", "quarantined", "ready", "down" or "closed".
-std::string_view to_string(instance_state state) noexcept;
+COLOCK_EXPORT std::string_view to_string(instance_state state) noexcept;
 
 /// One server process of an instance.
 struct node_info {
@@ -128,7 +129,7 @@ struct instance_info {
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe. With `config::thread_safe`, shared
 /// objects are safe too, except for construction, destruction and assignment.
-class client {
+class COLOCK_EXPORT client {
 public:
     /// The type of the executor.
     using executor_type = boost::asio::any_io_executor;
@@ -211,6 +212,6 @@ private:
     std::shared_ptr<runtime::asio_host> host_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

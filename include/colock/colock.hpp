@@ -24,6 +24,12 @@
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
 ///
+/// Every operation is asynchronous, so its name has no `async_`: there is no blocking form that it could be confused
+/// with.
+///
+/// The interface is in the inline namespace `v1`. Programs write `colock::mutex`. A later version that is incompatible
+/// gets another namespace, and then a program with parts of both does not link by accident.
+///
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock

@@ -3,6 +3,8 @@
 #ifndef COLOCK_CONFIG_HPP
 #define COLOCK_CONFIG_HPP
 
+#include <colock/detail/export.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -10,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// The configuration of a client: the instances that vote, and how the client communicates with them.
 /// Most programs set `instances` and nothing else. It is an aggregate.
@@ -18,7 +20,7 @@ namespace colock {
 /// docs/configuration.md has the same fields as a table, with recommendations.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
-struct config {
+struct COLOCK_EXPORT config {
     /// The instances that vote, one URI each. 1 to 64 of them, each a different server.
     /// - `redis://[user[:password]@]host[:port][/database]` is a server. The port is 6379 and the
     ///   database is 0 by default.
@@ -214,6 +216,6 @@ struct config {
     void validate() const;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

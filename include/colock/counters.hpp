@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// What a client has done since it was created. The last five are gauges: `held`, `acquiring`, `queued`,
 /// `waiting_to_send` and `releasing`. All others only grow. docs/operations.md has alert rules for them.
@@ -72,6 +72,6 @@ struct counters {
     std::uint64_t releasing = 0;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

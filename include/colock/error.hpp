@@ -3,6 +3,8 @@
 #ifndef COLOCK_ERROR_HPP
 #define COLOCK_ERROR_HPP
 
+#include <colock/detail/export.hpp>
+
 #include <boost/asio/disposition.hpp>
 #include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
@@ -15,7 +17,7 @@
 #include <string>
 #include <type_traits>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// The reason why an operation failed. Compare it by `==` with an `error` or an `error_code`. Most
 /// programs need only the coarser `condition`. The values are stable. None is 0, so each is an error.
@@ -76,10 +78,10 @@ enum class condition {
 };
 
 /// Returns the category of `errc`. Thread-safe.
-const boost::system::error_category& error_category() noexcept;
+COLOCK_EXPORT const boost::system::error_category& error_category() noexcept;
 
 /// Returns the category of `condition`. Thread-safe.
-const boost::system::error_category& condition_category() noexcept;
+COLOCK_EXPORT const boost::system::error_category& condition_category() noexcept;
 
 /// Returns the error code for `e`.
 inline boost::system::error_code make_error_code(errc e) noexcept {
@@ -91,7 +93,7 @@ inline boost::system::error_condition make_error_condition(condition c) noexcept
     return {static_cast<int>(c), condition_category()};
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 namespace boost::system {
 /// @cond
@@ -104,7 +106,7 @@ struct is_error_condition_enum<colock::condition> : std::true_type {};
 /// @endcond
 }  // namespace boost::system
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// The first argument of every completion handler of colock. It is an error code with diagnostics: the
 /// resource and the vote of each instance.
@@ -114,7 +116,7 @@ namespace colock {
 /// `lock_error`. `redirect_error` stores the code without the details.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe. Copies share immutable text.
-class error {
+class COLOCK_EXPORT error {
 public:
     /// Creates an object that says that there is no error.
     error() noexcept = default;
@@ -158,7 +160,7 @@ private:
 };
 
 /// The exception of a failed operation. `what()` contains the resource and the vote of each instance.
-class lock_error : public boost::system::system_error {
+class COLOCK_EXPORT lock_error : public boost::system::system_error {
 public:
     /// Creates an exception with the code and the details of `e`.
     explicit lock_error(const error& e)
@@ -168,7 +170,7 @@ public:
 
 /// The exception of `with_lock` if the lease was lost while the body ran. It is thrown even if the body
 /// returned or threw. Its code belongs to `condition::lost`, or is `errc::client_closed`.
-class lease_lost : public lock_error {
+class COLOCK_EXPORT lease_lost : public lock_error {
 public:
     /// Creates an exception with the code and the details of an `error`.
     using lock_error::lock_error;
@@ -176,7 +178,7 @@ public:
 
 /// The exception for a configuration or an option that cannot work. `what()` contains the field, the
 /// value, the limit and the cure. It never contains a password.
-class config_error : public std::invalid_argument {
+class COLOCK_EXPORT config_error : public std::invalid_argument {
 public:
     /// Creates an exception. `problem` contains the value, the limit and the cure.
     config_error(std::string field, const std::string& problem);
@@ -187,7 +189,7 @@ private:
     std::string field_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 /// @cond
 /// Makes `colock::error` a disposition of Asio, which throws it as a `colock::lock_error`.

@@ -3,6 +3,7 @@
 #ifndef COLOCK_LEAD_HPP
 #define COLOCK_LEAD_HPP
 
+#include <colock/detail/export.hpp>
 #include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
@@ -23,13 +24,14 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace detail {
 
 /// What one caller of `lead` has been through.
-class candidacy {
+class COLOCK_EXPORT candidacy {
 public:
     /// The body begins.
     void begin_term() noexcept;
@@ -102,6 +104,14 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
     }
 }
 
+template <typename Lock, typename Function, typename CompletionToken>
+auto start_lead(const Lock& lock, Function&& body, CompletionToken&& token) {
+    return boost::asio::co_spawn(
+        body_executor_of(lock),
+        run_lead<Lock, std::decay_t<Function>>(lock, std::forward<Function>(body)),
+        std::forward<CompletionToken>(token));
+}
+
 }  // namespace detail
 
 /// Runs a coroutine as the leader among all callers with the same lock. It waits until it holds the lock, and
@@ -145,14 +155,23 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
 /// - Cancellation: as for `with_lock`. It may come at any time.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.
 template <
-    acquirable Lock, detail::lock_body Function,
+    acquirable Lock, detail::passed_body Function,
     detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
-auto lead(const Lock& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(detail::body_executor_of(lock),
-                                 detail::run_lead(lock, std::move(body)),
-                                 std::forward<CompletionToken>(token));
+auto lead(const Lock& lock, Function&& body, CompletionToken&& token = {}) {
+    return detail::start_lead(lock, std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
 }
 
-}  // namespace colock
+/// @cond
+template <
+    acquirable Lock, detail::temporary_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
+COLOCK_TEMPORARY_BODY auto lead(const Lock& lock, Function&& body, CompletionToken&& token = {}) {
+    return detail::start_lead(lock, std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
+}
+/// @endcond
+
+}  // namespace colock::inline v1
 
 #endif

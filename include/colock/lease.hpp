@@ -3,6 +3,7 @@
 #ifndef COLOCK_LEASE_HPP
 #define COLOCK_LEASE_HPP
 
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 
@@ -16,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// How a release ended.
 enum class release_result {
@@ -33,7 +34,7 @@ enum class release_result {
 };
 
 /// Returns "released", "expired" or "lost".
-std::string_view to_string(release_result result) noexcept;
+COLOCK_EXPORT std::string_view to_string(release_result result) noexcept;
 
 /// Ownership of a lock for a limited time, until it is released or lost. A watchdog in the client renews
 /// it. A lease is move-only, and may outlive its lock and its client.
@@ -58,7 +59,7 @@ std::string_view to_string(release_result result) noexcept;
 /// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()`, `valid_until()`,
 /// `owns_lock()` and `is_shared()`, which any thread may call at any time. Starting an operation and destroying a held
 /// lease count as use of the client: see `config::thread_safe`.
-class lease {
+class COLOCK_EXPORT lease {
 public:
     /// The type of the executor.
     using executor_type = boost::asio::any_io_executor;
@@ -303,6 +304,6 @@ private:
     holding held_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

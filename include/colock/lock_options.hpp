@@ -3,11 +3,13 @@
 #ifndef COLOCK_LOCK_OPTIONS_HPP
 #define COLOCK_LOCK_OPTIONS_HPP
 
+#include <colock/detail/export.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// How a waiting `acquire` polls. Before the n-th repetition it waits for a random time from the upper
 /// half of `min(maximum, initial * 2^n)`. This jitter follows M. Brooker, "Exponential Backoff And
@@ -39,7 +41,7 @@ enum class queue_order {
 /// docs/configuration.md has the same fields as a table, with recommendations.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
-struct lock_options {
+struct COLOCK_EXPORT lock_options {
     /// The time for which the servers keep the lock after the last renewal. If the holder dies, the lock
     /// is free after at most this time. Allowed: 10 ms to 24 h. It must also not exceed a quarantine of
     /// the client that is not 0:
@@ -158,6 +160,6 @@ struct lock_options {
     void validate() const;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

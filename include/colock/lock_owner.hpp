@@ -3,6 +3,7 @@
 #ifndef COLOCK_LOCK_OWNER_HPP
 #define COLOCK_LOCK_OWNER_HPP
 
+#include <colock/detail/export.hpp>
 #include <colock/detail/tokens.hpp>
 
 #include <boost/asio/deferred.hpp>
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 class lease;
 
@@ -25,7 +26,7 @@ class lease;
 /// locks as any others.
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe.
-class lock_owner {
+class COLOCK_EXPORT lock_owner {
 public:
     /// Creates a new identity, which differs from all others of the process. Copies have the same identity.
     lock_owner() noexcept;
@@ -70,6 +71,6 @@ private:
     lock_owner owner_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

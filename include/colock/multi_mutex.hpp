@@ -4,6 +4,7 @@
 #define COLOCK_MULTI_MUTEX_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
@@ -20,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// A lock on several names, which has all of them or none. On each name it is a `mutex`. It excludes a mutex on
 /// that name, of colock or of another library, and is excluded by it. The `lease` is the ownership of all
@@ -62,7 +63,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class multi_mutex {
+class COLOCK_EXPORT multi_mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -138,6 +139,6 @@ private:
     detail::lock_handle lock_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

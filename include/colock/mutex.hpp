@@ -4,6 +4,7 @@
 #define COLOCK_MUTEX_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
@@ -17,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// An exclusive lock on a name, granted by a quorum of instances. The algorithm is Redlock:
 /// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. A mutex is a name and options.
@@ -58,7 +59,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class mutex {
+class COLOCK_EXPORT mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -153,6 +154,6 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -4,6 +4,7 @@
 #define COLOCK_ONCE_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
@@ -32,12 +33,12 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// The options of `once`. It is an aggregate: set the fields that differ, and keep the others.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
-struct once_options {
+struct COLOCK_EXPORT once_options {
     /// The options of the lock under which the body runs. `fencing` must be false.
     lock_options lock{};
 
@@ -80,6 +81,12 @@ concept once_body_without_lease =
 template <typename Function>
 concept once_body = once_body_with_lease<Function> || once_body_without_lease<Function>;
 
+/// See `passed_body`.
+template <typename Function>
+concept passed_once_body = once_body<std::decay_t<Function>> && !destroyed_twice<Function>;
+template <typename Function>
+concept temporary_once_body = once_body<Function> && destroyed_twice<Function>;
+
 /// What is known of a key.
 struct once_finding {
     /// Not empty if the caller may run the body.
@@ -93,7 +100,7 @@ struct once_finding {
 };
 
 /// A key at a client, with its options.
-class once_key {
+class COLOCK_EXPORT once_key {
 public:
     using executor_type = client::executor_type;
 
@@ -280,6 +287,14 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
     }
 }
 
+template <typename Function, typename CompletionToken>
+auto start_once(once_key key, Function&& body, CompletionToken&& token) {
+    const auto executor = key.body_executor();
+    return boost::asio::co_spawn(
+        executor, run_once<std::decay_t<Function>>(std::move(key), std::forward<Function>(body)),
+        std::forward<CompletionToken>(token));
+}
+
 }  // namespace detail
 
 /// Runs a coroutine once for a key, and keeps its result for a time. Of all callers with the same key, one runs its
@@ -331,16 +346,24 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
 /// - Cancellation: The types terminal, partial and total, as for `with_lock`. What comes after the body is not
 ///   cancelled.
 /// - Object lifetimes: The client may be destroyed before the completion.
-template <detail::once_body Function,
+template <detail::passed_once_body Function,
           detail::body_token_for<once_result> CompletionToken = boost::asio::deferred_t>
-auto once(client& client, std::string_view key, Function body, const once_options& options = {},
+auto once(client& client, std::string_view key, Function&& body, const once_options& options = {},
           CompletionToken&& token = {}) {
-    detail::once_key of(client, key, options);
-    const auto executor = of.body_executor();
-    return boost::asio::co_spawn(executor, detail::run_once(std::move(of), std::move(body)),
-                                 std::forward<CompletionToken>(token));
+    return detail::start_once(detail::once_key(client, key, options), std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
 }
 
-}  // namespace colock
+/// @cond
+template <detail::temporary_once_body Function,
+          detail::body_token_for<once_result> CompletionToken = boost::asio::deferred_t>
+COLOCK_TEMPORARY_BODY auto once(client& client, std::string_view key, Function&& body,
+                                const once_options& options = {}, CompletionToken&& token = {}) {
+    return detail::start_once(detail::once_key(client, key, options), std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
+}
+/// @endcond
+
+}  // namespace colock::inline v1
 
 #endif

@@ -4,6 +4,7 @@
 #define COLOCK_REENTRANT_MUTEX_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
@@ -17,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// An exclusive lock on a name that its owner may enter again while holding it. It is a name and options. The
 /// `lease` is the ownership. Each entry has a lease of its own. The lock is released with the last of them, in
@@ -65,7 +66,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class reentrant_mutex {
+class COLOCK_EXPORT reentrant_mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -141,6 +142,6 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

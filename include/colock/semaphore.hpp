@@ -4,6 +4,7 @@
 #define COLOCK_SEMAPHORE_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
@@ -15,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// A lock on a name that up to a fixed number of holders have at the same time, in all programs together. Each
 /// holder has a *permit*, which a quorum of instances has granted. A semaphore is a name, a number and
@@ -58,7 +59,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class semaphore {
+class COLOCK_EXPORT semaphore {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -166,6 +167,6 @@ private:
     detail::lock_handle one_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -4,6 +4,7 @@
 #define COLOCK_SHARED_MUTEX_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
@@ -19,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// A lock on a name for any number of readers or one writer, granted by a quorum of instances. It is a
 /// name and options. The `lease` is the ownership, as a reader or as a writer. A shared_mutex is cheap to
@@ -78,7 +79,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class shared_mutex {
+class COLOCK_EXPORT shared_mutex {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -253,6 +254,6 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -4,6 +4,7 @@
 #define COLOCK_STRIPED_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/multi_mutex.hpp>
 
 #include <cstddef>
@@ -15,18 +16,20 @@
 #include <string_view>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v1 {
 
 namespace detail {
 
 /// Returns the stripe of a key: FNV-1a of its bytes, modulo the number of stripes.
-[[nodiscard]] std::uint32_t stripe_of(std::string_view key, std::uint32_t stripes) noexcept;
+COLOCK_EXPORT [[nodiscard]] std::uint32_t stripe_of(std::string_view key,
+                                                    std::uint32_t stripes) noexcept;
 
 /// Throws `config_error` for a number of stripes that is not possible.
-void check_stripes(std::uint32_t stripes);
+COLOCK_EXPORT void check_stripes(std::uint32_t stripes);
 
 /// Returns the name of a stripe.
-[[nodiscard]] std::string name_of_stripe(std::string_view resource, std::uint32_t index);
+COLOCK_EXPORT [[nodiscard]] std::string name_of_stripe(std::string_view resource,
+                                                       std::uint32_t index);
 
 }  // namespace detail
 
@@ -123,6 +126,6 @@ private:
     std::shared_ptr<const std::vector<Lock>> stripes_;
 };
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

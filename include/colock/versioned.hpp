@@ -4,6 +4,7 @@
 #define COLOCK_VERSIONED_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 #include <colock/lock_options.hpp>
@@ -28,16 +29,16 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
-
-namespace runtime {
+namespace colock::runtime {
 struct record_spec;
 }
+
+namespace colock::inline v1 {
 
 /// The options of a `versioned` object. It is an aggregate: set the fields that differ, and keep the others.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
-struct versioned_options {
+struct COLOCK_EXPORT versioned_options {
     /// The time after which a value ends by itself, counted from its write. Each write through this object
     /// sets it again. 0 means that the value stays until it is erased. Allowed: 0, and 10 ms to 365 days.
     std::chrono::milliseconds ttl{0};
@@ -140,7 +141,7 @@ class update_loop;
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class versioned {
+class COLOCK_EXPORT versioned {
 public:
     /// The type of the executor.
     using executor_type = client::executor_type;
@@ -360,6 +361,6 @@ private:
 
 }  // namespace detail
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -32,7 +32,14 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+/// @cond
+#define COLOCK_TEMPORARY_BODY \
+    [[deprecated( \
+        "GCC 12 destroys a temporary body twice. Store the lambda in a variable, and pass " \
+        "that. See the note at colock::with_lock")]]
+/// @endcond
+
+namespace colock::inline v1 {
 namespace detail {
 
 template <typename T>
@@ -52,9 +59,26 @@ template <typename Function>
 concept lock_body =
     std::invocable<Function&, lease&> && is_awaitable<std::invoke_result_t<Function&, lease&>>;
 
+/// GCC 12 destroys a temporary body twice if it is made in a `co_await` expression. That does harm if it has captured a value
+/// with a destructor. A body that is moved from a variable cannot be told from a temporary one.
+template <typename Function>
+concept destroyed_twice =
+#if defined(COLOCK_ALLOW_TEMPORARY_BODIES) || defined(__clang__) || !defined(__GNUC__) || \
+    __GNUC__ >= 13
+    false;
+#else
+    !std::is_lvalue_reference_v<Function> && !std::is_trivially_destructible_v<Function>;
+#endif
+
+/// The type of a parameter `Function&&` for a body.
+template <typename Function>
+concept passed_body = lock_body<std::decay_t<Function>> && !destroyed_twice<Function>;
+template <typename Function>
+concept temporary_body = lock_body<Function> && destroyed_twice<Function>;
+
 /// The type of the value that the body `Function` returns.
-template <lock_body Function>
-using body_result = typename awaited<std::invoke_result_t<Function&, lease&>>::type;
+template <typename Function>
+using body_result = typename awaited<std::invoke_result_t<std::decay_t<Function>&, lease&>>::type;
 
 /// A lock without `body_executor` may belong to a client with `config::thread_safe`, so its body gets a strand.
 template <typename Lock>
@@ -172,6 +196,14 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     co_return result.take();
 }
 
+template <typename Lock, typename Function, typename CompletionToken>
+auto start_with_lock(const boost::asio::any_io_executor& executor, const Lock& lock,
+                     Function&& body, CompletionToken&& token) {
+    return boost::asio::co_spawn(
+        executor, run_with_lock<Lock, std::decay_t<Function>>(lock, std::forward<Function>(body)),
+        std::forward<CompletionToken>(token));
+}
+
 }  // namespace detail
 
 /// A lock that `with_lock` can acquire. Examples are `mutex`, `shared_mutex`, and any copyable class of your
@@ -241,7 +273,8 @@ concept shared_acquirable = requires(const Lock& lock) {
 /// @endcode
 ///
 /// @note GCC 12: name the lambda. A temporary lambda with by-value captures is destroyed twice. So is a
-/// temporary lock whose class is an aggregate. `co_spawn` has the same problem.
+/// temporary lock whose class is an aggregate. `co_spawn` has the same problem. The compiler warns of such a body,
+/// and also of a body that is moved from a variable. Define `COLOCK_ALLOW_TEMPORARY_BODIES` to switch that off.
 ///
 /// - Preconditions: `body` is a callable from `lease&` to `asio::awaitable<T>`. It is kept by value. The
 ///   lease lives until the body has ended. The body may release it early.
@@ -263,25 +296,48 @@ concept shared_acquirable = requires(const Lock& lock) {
 ///   strand.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.
 template <
-    acquirable Lock, detail::lock_body Function,
+    acquirable Lock, detail::passed_body Function,
     detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
-auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(detail::body_executor_of(lock),
-                                 detail::run_with_lock(lock, std::move(body)),
-                                 std::forward<CompletionToken>(token));
+auto with_lock(const Lock& lock, Function&& body, CompletionToken&& token = {}) {
+    return detail::start_with_lock(detail::body_executor_of(lock), lock,
+                                   std::forward<Function>(body),
+                                   std::forward<CompletionToken>(token));
 }
+
+/// @cond
+template <
+    acquirable Lock, detail::temporary_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
+COLOCK_TEMPORARY_BODY auto with_lock(const Lock& lock, Function&& body,
+                                     CompletionToken&& token = {}) {
+    return detail::start_with_lock(detail::body_executor_of(lock), lock,
+                                   std::forward<Function>(body),
+                                   std::forward<CompletionToken>(token));
+}
+/// @endcond
 
 /// Runs a coroutine under a lock that it acquires as a reader. Otherwise the same as `with_lock`.
 template <
-    shared_acquirable Lock, detail::lock_body Function,
+    shared_acquirable Lock, detail::passed_body Function,
     detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
-auto with_shared_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(
-        detail::body_executor_of(lock),
-        detail::run_with_lock(detail::readers_of<Lock>{lock}, std::move(body)),
-        std::forward<CompletionToken>(token));
+auto with_shared_lock(const Lock& lock, Function&& body, CompletionToken&& token = {}) {
+    return detail::start_with_lock(detail::body_executor_of(lock), detail::readers_of<Lock>{lock},
+                                   std::forward<Function>(body),
+                                   std::forward<CompletionToken>(token));
 }
 
-}  // namespace colock
+/// @cond
+template <
+    shared_acquirable Lock, detail::temporary_body Function,
+    detail::body_token_for<detail::body_result<Function>> CompletionToken = boost::asio::deferred_t>
+COLOCK_TEMPORARY_BODY auto with_shared_lock(const Lock& lock, Function&& body,
+                                            CompletionToken&& token = {}) {
+    return detail::start_with_lock(detail::body_executor_of(lock), detail::readers_of<Lock>{lock},
+                                   std::forward<Function>(body),
+                                   std::forward<CompletionToken>(token));
+}
+/// @endcond
+
+}  // namespace colock::inline v1
 
 #endif

@@ -24,7 +24,7 @@
 #include <variant>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 namespace {
 
 config_error no_text(const std::string& why) {
@@ -112,4 +112,4 @@ lock_handle lock_handle::of_lease(client& client, const detached_lease& detached
     }
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

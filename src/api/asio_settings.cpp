@@ -2,8 +2,8 @@
 
 #include <colock/detail/asio_settings.hpp>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 const char COLOCK_ASIO_SETTINGS = 0;
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

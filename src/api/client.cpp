@@ -23,7 +23,7 @@
 #include <utility>
 #include <variant>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 using runtime::asio_host;
@@ -278,4 +278,4 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
     }
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

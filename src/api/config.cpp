@@ -23,7 +23,7 @@
 #include <variant>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 using detail::check_at_most;
@@ -413,4 +413,4 @@ config config::from_json(std::string_view text) {
     return result;
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 using boost::system::error_condition;
@@ -130,4 +130,4 @@ config_error::config_error(std::string field, const std::string& problem)
     : std::invalid_argument(field.empty() ? problem : field + ": " + problem),
       field_(std::move(field)) {}
 
-}  // namespace colock
+}  // namespace colock::inline v1

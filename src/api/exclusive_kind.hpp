@@ -9,7 +9,7 @@
 
 #include <colock/lock_options.hpp>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 /// The kind of a lock with one holder and one name.
 inline const kinds::lock_kind& exclusive_kind(const lock_options& options) noexcept {
@@ -19,6 +19,6 @@ inline const kinds::lock_kind& exclusive_kind(const lock_options& options) noexc
     return options.fencing ? kinds::fenced : kinds::exclusive;
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "runtime/recycling_allocator.hpp"
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 void* allocate_block(std::size_t size) {
     return runtime::allocate_block(size);
@@ -14,4 +14,4 @@ void deallocate_block(void* memory, std::size_t size) noexcept {
     runtime::deallocate_block(memory, size);
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// Parses an instance's URI: see `config::instances`. Throws `config_error` for `field`; its text never shows the password.
 inline instance::redis::any_address parse_instance_uri(const std::string& field,
@@ -22,6 +22,6 @@ inline instance::redis::any_address parse_instance_uri(const std::string& field,
     }
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 /// The longest process id of Linux: 4194304.
@@ -106,4 +106,4 @@ std::string expand_label(const std::string& field, std::string_view label) {
     return expand_label(field, label, host, ::getpid());
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// Throws `config_error` unless `label` may be `config::label`. `field` is what the error calls it.
 void check_label(const std::string& field, std::string_view label);
@@ -19,6 +19,6 @@ std::string expand_label(const std::string& field, std::string_view label, std::
 /// On this host, in this process.
 std::string expand_label(const std::string& field, std::string_view label);
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 namespace {
 
 using std::chrono::steady_clock;
@@ -43,4 +43,4 @@ steady_clock::duration candidacy::next_delay() {
         pauses.delay(failures_++, core::next_random(seed)));
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

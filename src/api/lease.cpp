@@ -20,7 +20,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 error aborted() {
@@ -325,4 +325,4 @@ void lease::start_wait_lost(holding held, detail::handler<> handler) {
     }
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 /// Lets the library make leases.
 struct lease_access {
@@ -39,9 +39,9 @@ struct lease_access {
 error error_of(runtime::lease_result result, const runtime::lease_driver& state,
                std::uint32_t holder, std::string_view lock = {});
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
-namespace colock {
+namespace colock::inline v1 {
 
 /// Fails an operation on an empty lease.
 template <typename... Results>
@@ -64,6 +64,6 @@ void start_on_lease(const std::shared_ptr<runtime::lease_driver>& state,
     }
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

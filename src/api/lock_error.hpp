@@ -9,11 +9,11 @@
 
 #include <string>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 /// The error of an acquire that has ended so. One that was granted or has found a record has none.
 error error_of(core::acquire_outcome result, std::string details);
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 #endif

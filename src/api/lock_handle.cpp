@@ -23,7 +23,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
@@ -252,4 +252,4 @@ std::optional<lease> lock_handle::try_reenter(std::uint64_t owner) const {
     return result;
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <string>
 
-namespace colock {
+namespace colock::inline v1 {
 
 using detail::check_at_most;
 using detail::check_range;
@@ -62,4 +62,4 @@ void lock_options::validate() const {
     check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

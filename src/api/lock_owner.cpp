@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 std::atomic<std::uint64_t> last_number{0};
@@ -14,4 +14,4 @@ std::atomic<std::uint64_t> last_number{0};
 lock_owner::lock_owner() noexcept
     : number_(last_number.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 /// Sorted, so that all locks with the same names send the same commands.
@@ -49,4 +49,4 @@ multi_mutex::multi_mutex(client& client, std::vector<std::string> resources,
       options_(options),
       lock_(make_lock(client, *resources_, options)) {}
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -4,9 +4,9 @@
 
 #include "api/exclusive_kind.hpp"
 
-namespace colock {
+namespace colock::inline v1 {
 
 mutex::mutex(client& client, std::string_view resource, lock_options options)
     : side_(client, resource, options, detail::exclusive_kind(options)), options_(options) {}
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -20,7 +20,7 @@
 
 #include <chrono>
 
-namespace colock {
+namespace colock::inline v1 {
 
 using detail::check_range;
 using detail::handler;
@@ -180,4 +180,4 @@ void once_key::start_record(shared_spec spec, lease_state held,
 }
 
 }  // namespace detail
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 /// A duration for an error's text: "1500 ms".
 inline std::string to_text(std::chrono::milliseconds d) {
@@ -123,6 +123,6 @@ inline void check_quarantine(std::chrono::milliseconds ttl,
     }
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 static_assert(semaphore::max_permits == kinds::most_permits);
@@ -44,4 +44,4 @@ detail::lock_handle semaphore::several(std::uint32_t count) const {
     return count == 1 ? one_ : one_.with_kind(kinds::semaphore(permits_, count));
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

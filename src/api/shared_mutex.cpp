@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 namespace {
 
 using detail::error_of;
@@ -93,4 +93,4 @@ void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
     start<share_call, lease>(std::move(on), std::move(handler));
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

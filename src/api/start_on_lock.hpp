@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v1 {
 
 using shared_spec = std::shared_ptr<const runtime::lock_spec>;
 
@@ -52,6 +52,6 @@ void start_on_lock(shared_spec spec, detail::handler<Results...> handler,
     }
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

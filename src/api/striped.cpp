@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 std::uint32_t stripe_of(std::string_view key, std::uint32_t stripes) noexcept {
     return static_cast<std::uint32_t>(core::stable_hash(key) % stripes);
@@ -28,4 +28,4 @@ std::string name_of_stripe(std::string_view resource, std::uint32_t index) {
     return std::string(resource).append(":").append(std::to_string(index));
 }
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail

@@ -17,7 +17,7 @@
 
 #include <chrono>
 
-namespace colock {
+namespace colock::inline v1 {
 
 using detail::check_at_most;
 using detail::check_range;
@@ -208,4 +208,4 @@ void versioned::start_write(shared_spec spec, std::uint64_t version,
                       std::move(handler));
 }
 
-}  // namespace colock
+}  // namespace colock::inline v1

@@ -95,7 +95,7 @@ struct pending_call {
     template <typename Body>
     void start(client& by, const std::string& key, Body body,
                const once_options& options = persistent) {
-        once(by, key, std::move(body), options,
+        once(by, key, body, options,
              asio::bind_cancellation_slot(signal.slot(),
                                           [this](std::exception_ptr e, once_result r) {
                                               thrown = e;
@@ -129,7 +129,7 @@ struct pending_call {
 template <typename Body>
 asio::awaitable<once_result> call(client& by, const std::string& key, Body body,
                                   const once_options& options = persistent) {
-    once_result result = co_await once(by, key, std::move(body), options);
+    once_result result = co_await once(by, key, body, options);
     co_return result;
 }
 

@@ -1,5 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
+#define COLOCK_ALLOW_TEMPORARY_BODIES  // Bodies are moved from variables here, which GCC 12 cannot tell from temporaries.
+
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
 
@@ -47,7 +49,7 @@ struct pending {
 
     template <typename Lock, typename Body>
     void start(const Lock& lock, Body body) {
-        with_lock(lock, std::move(body),
+        with_lock(lock, body,
                   asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e) {
                       thrown = e;
                       done = true;

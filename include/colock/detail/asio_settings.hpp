@@ -7,6 +7,8 @@
 // program crashes or hangs. So each setting is part of the name of a variable that the library defines for its own settings.
 // A program with other settings does not link, and the linker's message names the variable.
 
+#include <colock/detail/export.hpp>
+
 #include <boost/asio/detail/config.hpp>
 #include <boost/asio/detail/thread_info_base.hpp>
 #include <boost/asio/version.hpp>
@@ -111,14 +113,14 @@
             COLOCK_JOIN_4_EXPANDED(_cache_, BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE, , ), \
             COLOCK_ASIO_STRANDS, COLOCK_ASIO_STRAND_COUNT))
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
-extern const char COLOCK_ASIO_SETTINGS;
+COLOCK_EXPORT extern const char COLOCK_ASIO_SETTINGS;
 
 /// Refers to it from each source file of a program, without any code. (Not `inline`: g++ would make it a unique symbol, and
 /// a shared library that has one cannot be unloaded.)
 [[gnu::used, gnu::retain]] static const char* const asio_settings = &COLOCK_ASIO_SETTINGS;
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 #endif

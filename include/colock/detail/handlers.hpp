@@ -7,6 +7,7 @@
 // where it has none.
 
 #include <colock/detail/asio_settings.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 
@@ -29,24 +30,24 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
-
-class lease;  // NOLINT(*-forward-declaration-namespace): not that of the core
-enum class release_result;
-
-namespace runtime {
+namespace colock::runtime {
 
 class asio_host;
 class lease_driver;
 struct lock_spec;
 struct client_context;
 
-}  // namespace runtime
+}  // namespace colock::runtime
+
+namespace colock::inline v1 {
+
+class lease;  // NOLINT(*-forward-declaration-namespace): not that of the core
+enum class release_result;
 
 namespace detail {
 
-void* allocate_block(std::size_t size);
-void deallocate_block(void* memory, std::size_t size) noexcept;
+COLOCK_EXPORT void* allocate_block(std::size_t size);
+COLOCK_EXPORT void deallocate_block(void* memory, std::size_t size) noexcept;
 
 /// For handlers that bring no allocator: memory that is used again for the next ones.
 template <typename T>
@@ -196,6 +197,6 @@ delivering_handler<std::decay_t<Handler>> deliver_to(Handler&& handler,
 struct lease_access;  // lets the library make leases
 
 }  // namespace detail
-}  // namespace colock
+}  // namespace colock::inline v1
 
 #endif

@@ -4,6 +4,7 @@
 #define COLOCK_DETAIL_LOCK_HANDLE_HPP
 
 #include <colock/client.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
@@ -30,7 +31,7 @@ struct handover;
 struct lock_spec;
 }  // namespace colock::runtime
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 /// A lease that another process has detached, or the reason why a text is none.
 struct detached_lease {
@@ -42,7 +43,7 @@ struct detached_lease {
 /// has two. See there for what the operations do.
 ///
 /// Thread-safety: distinct objects safe; shared objects: const members safe.
-class lock_handle {
+class COLOCK_EXPORT lock_handle {
 public:
     using executor_type = client::executor_type;
     using duration = std::chrono::milliseconds;
@@ -157,6 +158,6 @@ private:
     std::shared_ptr<const runtime::lock_spec> spec_;
 };
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 #endif

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v1::detail {
 
 template <typename Token, typename Signature>
 #if defined(BOOST_ASIO_HAS_CONCEPTS)
@@ -88,7 +88,7 @@ struct throwing_initiation : Initiation {
     }
 };
 
-}  // namespace colock::detail
+}  // namespace colock::inline v1::detail
 
 namespace boost::asio {
 

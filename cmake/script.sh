@@ -12,8 +12,8 @@
 #         esac
 #         shift
 #     done
-#     colock_bootstrap
-#     colock_build release like_counter
+#     colock_bootstrap --examples
+#     colock_build examples like_counter
 #
 # It sets -euo pipefail, and colock_root (the repository). It does not change the current folder.
 
@@ -68,7 +68,11 @@ output_option() {
 
 # --- Bootstrap and build ----------------------------------------------------------------------------------------------
 
-# colock_bootstrap [OPTION...]: of cmake/bootstrap.sh.
+# What the preset "release" needs: it builds all of these.
+# shellcheck disable=SC2034  # for the scripts
+colock_release_needs=(--tests --examples --benchmarks)
+
+# colock_bootstrap NEED...: of cmake/bootstrap.sh, and no more than the script uses.
 colock_bootstrap() {
     "$colock_root/cmake/bootstrap.sh" "$@" || exit $?
 }

@@ -93,7 +93,7 @@ callers() {
     # shellcheck disable=SC2016  # the inner shell's
     printf '#!/bin/sh\necho "asked for: $*."\nexit 9\n' >"$work/cmake/bootstrap.sh"
     chmod +x "$work/cmake/bootstrap.sh"
-    for script in examples/like_counter/demo.sh .ci/run test/{run,lint}.sh \
+    for script in examples/like_counter/demo.sh .ci/run test/{run,lint,compilers}.sh \
         test/{simulation,benchmark,interop}/run.sh test/interop/others.sh test/integration/chaos.sh; do
         mkdir -p "$work/${script%/*}"
         cp "$root/$script" "$work/$script"
@@ -115,6 +115,7 @@ callers() {
     asks "$release" test/simulation/run.sh --seconds 1
     asks "$release" test/integration/chaos.sh --seconds 1
     asks "$release" test/interop/run.sh
+    asks "--examples" test/compilers.sh --compiler g++-12
     asks "--work --servers" .ci/run
 }
 

@@ -49,16 +49,11 @@ fi
 # path_of COMPILER: on this machine, or where cmake/bootstrap.sh has unpacked it.
 path_of() { PATH=$PATH:$colock_root/build/$1 command -v "$1"; }
 
-# has COMPILER: it is there, or has been installed now.
+# has COMPILER: it is there, or has been installed now. Without root or a network it is not available.
 has() {
-    local status=0
     path_of "$1" >/dev/null && return 0
-    "$colock_root/cmake/bootstrap.sh" --compiler "$1" || status=$?
-    case $status in
-        0) path_of "$1" >/dev/null || die "$1 was installed, but is not there" ;;
-        3) return 1 ;;
-        *) exit "$status" ;;
-    esac
+    run_interruptible "$colock_root/cmake/bootstrap.sh" --compiler "$1" || return 1
+    path_of "$1" >/dev/null || die "$1 was installed, but is not there"
 }
 
 # build COMPILER

@@ -20,5 +20,8 @@ function(colock_warnings target)
             # At -O1 it inlines one end only of how Asio allocates the frames of coroutines.
             target_compile_options(${target} PRIVATE -Wno-mismatched-new-delete)
         endif()
+    elseif(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
+        # std::stable_sort of libstdc++ 12 calls a function that libstdc++ itself deprecates. GCC reports our own calls.
+        target_compile_options(${target} PRIVATE -Wno-deprecated-declarations)
     endif()
 endfunction()

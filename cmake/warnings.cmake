@@ -22,5 +22,8 @@ function(colock_warnings target)
             # frames, but not both.
             target_compile_options(${target} PRIVATE -Wno-mismatched-new-delete)
         endif()
+    elseif(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
+        # std::stable_sort of libstdc++ 12 calls a function that libstdc++ itself deprecates. GCC reports our own calls.
+        target_compile_options(${target} PRIVATE -Wno-deprecated-declarations)
     endif()
 endfunction()

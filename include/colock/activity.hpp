@@ -10,7 +10,8 @@
 
 namespace colock::inline v1 {
 
-/// A lease that a client holds, or has lost and not released yet. See `client::leases`.
+/// A lease that a client holds. A lost lease is listed until its holders release it, or its validity ends. See
+/// `client::leases`.
 struct lease_info {
     /// The name that is locked. The names of a `multi_mutex` are separated by commas.
     std::string resource;
@@ -24,14 +25,14 @@ struct lease_info {
     std::size_t holders = 1;
     /// Whether the lease is a reader's.
     bool is_shared = false;
-    /// Whether the lease is lost, and its holders have not released it.
+    /// Whether the lease is lost.
     bool is_lost = false;
-    /// When this client got the lease. A hand-off inside the client does not change it.
+    /// When this client got the lease. A hand-off inside the client does not change it. A downgrade does.
     std::chrono::steady_clock::time_point since;
-    /// See `lease::valid_until`. The smallest time if the lease is lost.
+    /// See `lease::valid_until`. The smallest time if the lease is lost, or is on its way to the next holder.
     std::chrono::steady_clock::time_point valid_until;
-    /// What the instances answered to the last renewal that some of them did not confirm. For a lost lease, why it
-    /// was lost. Empty if all instances have confirmed the last renewal, or if there was none yet.
+    /// What the instances answered to the last renewal, if some of them did not confirm it. For a lost lease, why it
+    /// was lost. Empty if all instances have confirmed, if there was no renewal yet, or while one is in progress.
     std::string answers;
 };
 

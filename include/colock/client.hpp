@@ -171,8 +171,8 @@ public:
     /// Returns what the client has done so far. All numbers are 0 if it was moved from.
     [[nodiscard]] colock::counters counters() const;
 
-    /// Lists the leases that this client holds, and lost ones that are not released yet, in no particular order. It
-    /// asks no server. The answer is complete, and ages.
+    /// Lists the leases that this client holds, in no particular order. It asks no server. The answer is complete, and
+    /// ages.
     ///
     /// - Handler signature: `void(colock::error, std::vector<colock::lease_info>)`.
     /// - Errors: `client_closed` if the client was moved from.

@@ -135,7 +135,7 @@ public:
     /// Returns the time until which you hold the lock at least. It moves with each renewal, but never beyond
     /// `lock_options::max_hold`. It is in the past after the lease has been released or lost. After a
     /// loss, no other holder can acquire the lock before the last time that was returned earlier, unless
-    /// this lease is released.
+    /// this lease is released. A loss is reported before this time, by `lock_options::loss_margin`.
     ///
     /// The steady clock stands still while the machine is suspended, but the servers do not. After a
     /// suspension, this time is therefore earlier than before.

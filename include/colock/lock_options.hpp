@@ -62,9 +62,10 @@ struct COLOCK_EXPORT lock_options {
     /// limit. Allowed: 0 to 365 days.
     std::chrono::milliseconds max_hold{0};
 
-    /// How long before the end of its validity a loss is reported. `lease::wait_lost` completes at that time,
-    /// `with_lock` cancels its body, and `lease::valid` returns false. No other client can acquire the lock
-    /// before the margin has passed. A program that has to stop a child process, or to roll back for long, needs
+    /// How long before the end of its validity a loss is reported. `lease::wait_lost` completes at that time, and
+    /// `with_lock` cancels its body. From then on `lease::valid` returns false. No other client can acquire the lock
+    /// before the margin has passed. If the event loop is blocked, the report comes later, and `lease::valid` is false
+    /// from the end of the validity at the latest. A program that has to stop a child process, or to roll back for long, needs
     /// a larger margin. If it is not set, it is 1/20 of the ttl or of `max_hold`, whichever is shorter, and at most
     /// 500 ms.
     ///
@@ -108,7 +109,7 @@ struct COLOCK_EXPORT lock_options {
     /// - The next waiter uses other options.
     /// - The lease was extended to another ttl.
     /// - No watchdog renews it (`renew` is 0).
-    /// - Less than half of its ttl is left.
+    /// - Less than half of its ttl is left, or less than a quarter before the `loss_margin`.
     /// - The order binds, and a waiter of another client comes first.
     ///
     /// With fencing, each holder has a fence of its own. A hand-off then takes a round trip, which checks

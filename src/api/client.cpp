@@ -22,7 +22,6 @@
 #include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -152,20 +151,20 @@ public:
         : call(host, std::move(handler), host.owned_parts()) {}
 
     void deliver() override {
+        const std::vector<instance::status> instances = client().instances.states();
         std::vector<lease_info> result;
         for_each_lease([&](const runtime::lease_driver& lease) {
-            const std::uint32_t latest = lease.holder();
             lease_info& one = result.emplace_back();
             one.resource = lease.resource();
             one.token = lease.token();
             one.label = kinds::label_in(lease.token());
             one.fence = lease.fence();
             one.holders = lease.holder_count();
-            one.is_shared = lease.is_shared(latest);
-            one.is_lost = lease.loss(latest) != core::loss::none;
+            one.is_shared = lease.is_shared(lease.holder());
+            one.is_lost = lease.was_lost();
             one.since = platform::clock::to_steady(lease.held_by_client().since());
-            one.valid_until = platform::clock::to_steady(lease.valid_until(latest));
-            one.answers = lease.last_answers();
+            one.valid_until = platform::clock::to_steady(lease.valid_until());
+            one.answers = lease.last_answers(instances);
         });
         complete({}, std::move(result));
     }
@@ -177,6 +176,7 @@ public:
         : call(host, std::move(handler), host.owned_parts()) {}
 
     void deliver() override {
+        const std::vector<instance::status> instances = client().instances.states();
         std::vector<waiter_info> result;
         for_each_waiter([&](const runtime::acquire_operation& waiter) {
             waiter_info& one = result.emplace_back();
@@ -184,7 +184,7 @@ public:
             one.label = client().settings.label;
             one.is_queued = waiter.is_in_local_queue();
             one.since = platform::clock::to_steady(waiter.arrived());
-            one.answers = waiter.story();
+            one.answers = waiter.story(instances);
         });
         complete({}, std::move(result));
     }

@@ -67,10 +67,11 @@ error loss_of(const runtime::lease_driver& state, std::uint32_t holder) {
 }
 
 /// Throws `config_error` for a ttl that a lease of this client cannot have.
-void check_ttl(std::chrono::milliseconds ttl, const runtime::engine_settings& settings) {
+void check_ttl(std::chrono::milliseconds ttl, const runtime::lease_driver& lease) {
+    const runtime::engine_settings& settings = lease.owner()->settings;
     detail::check_ttl("ttl", ttl);
     detail::check_quarantine(ttl, settings.quarantines);
-    detail::check_drift(ttl, settings.drift);
+    detail::check_drift(ttl, settings.drift, lease.policy().lease.loss_margin);
 }
 
 /// The lock on which an operation was started cannot use the lease.
@@ -290,7 +291,9 @@ void lease::start_extend(holding held, duration ttl, detail::handler<> handler) 
         return;
     }
     try {
-        check_ttl(ttl, held.state->owner()->settings);
+        if (!is_inherited(*held.state)) {
+            check_ttl(ttl, *held.state);
+        }
     } catch (const config_error& problem) {
         fail<>(executor_of(held), std::move(handler),
                invalid_argument(held.state->resource(), problem.what()));

@@ -153,7 +153,7 @@ lock_handle::lock_handle(client& client, std::span<const std::string_view> resou
     check_order(options, kind, client.host_ ? client.host_->parts().instances.size() : 1);
     if (client.host_) {
         check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
-        check_drift(options.ttl, client.host_->parts().settings.drift);
+        check_drift(options.ttl, client.host_->parts().settings.drift, options.loss_margin);
     }
     spec_ = make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options,
                       kind, again == reentry::allowed);

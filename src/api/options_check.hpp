@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -87,9 +88,17 @@ inline void check_order(const lock_options& options, const kinds::lock_kind& kin
     }
 }
 
-/// Throws `config_error` for a ttl of which the client's drift leaves nothing: a lock that is never valid.
-inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& drift) {
+/// Throws `config_error` if the client's drift leaves nothing of the ttl, or nothing before the loss margin. Such a lock
+/// would never be valid.
+inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& drift,
+                        std::optional<core::duration> loss_margin) {
     if (drift.of(ttl) < ttl) {
+        if (loss_margin && drift.of(ttl) + core::loss_notice(ttl, loss_margin) >= ttl) {
+            throw config_error(
+                "loss_margin",
+                "the margin and the client's allowance for clock drift leave nothing of the ttl (" +
+                    to_text(ttl) + "). Lower the margin or raise the ttl");
+        }
         return;
     }
     const auto all =

@@ -85,10 +85,15 @@ const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
     return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
 }
 
+bool can_start(const shared_spec& spec) noexcept {
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr && !host->is_inherited();
+}
+
 template <typename Call, typename Result>
 void start(shared_spec spec, runtime::record_request request, handler<Result> handler) {
-    const runtime::asio_host* const host = host_of(spec);
-    if (host == nullptr || host->is_inherited()) {
+    if (!can_start(spec)) {
+        const runtime::asio_host* const host = host_of(spec);
         refuse<Result>(host, std::move(handler), spec ? spec->resource() : std::string_view(),
                        Result());
         return;
@@ -197,7 +202,7 @@ void versioned::start_read(shared_spec spec, std::size_t tries, handler<versione
 void versioned::start_write(shared_spec spec, std::uint64_t version,
                             std::optional<std::string> value, handler<write_outcome> handler) {
     const std::string problem =
-        spec ? problem_with(version, value, spec->longest_value) : std::string();
+        can_start(spec) ? problem_with(version, value, spec->longest_value) : std::string();
     if (!problem.empty()) {
         fail<write_outcome>(executor_of(spec), std::move(handler),
                             invalid_argument(spec->resource(), problem), write_outcome());

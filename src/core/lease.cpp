@@ -510,7 +510,8 @@ bool lease::may_hand_off(time_point now) const noexcept {
     return status_ == status::held && settings_->renew_interval > duration::zero() &&
            ttl_ == settings_->ttl && watchdog().undisturbed() &&
            watchdog().ttl() == settings_->ttl &&
-           watchdog().valid_until() - now >= settings_->ttl / 2;
+           watchdog().valid_until() - now >= settings_->ttl / 2 &&
+           watchdog().loss_time() - now >= settings_->ttl / 4;
 }
 
 lease_step lease::hand_off(time_point now) {

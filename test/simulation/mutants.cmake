@@ -648,8 +648,10 @@ colock_mutant(
     NAME hand_off_the_rest
     WHAT "a lease is handed off even if little of its validity is left"
     FILE src/core/lease.cpp
-    FIND [[watchdog().valid_until() - now >= settings_->ttl / 2;]]
-    WITH [[(watchdog().valid_until() - now >= settings_->ttl / 2 || @MUTANT@);]]
+    FIND [[watchdog().valid_until() - now >= settings_->ttl / 2 &&
+           watchdog().loss_time() - now >= settings_->ttl / 4;]]
+    WITH [[((watchdog().valid_until() - now >= settings_->ttl / 2 &&
+             watchdog().loss_time() - now >= settings_->ttl / 4) || @MUTANT@);]]
 )
 colock_mutant(
     NAME max_hold_of_the_former

@@ -13,9 +13,14 @@
 #include <boost/asio/disposition.hpp>
 #include <boost/asio/redirect_error.hpp>
 
+#include <concepts>
 #include <exception>
 #include <type_traits>
 #include <utility>
+
+namespace colock::inline v1 {
+class lock_owner;
+}
 
 namespace colock::inline v1::detail {
 
@@ -23,7 +28,8 @@ template <typename Token, typename Signature>
 #if defined(BOOST_ASIO_HAS_CONCEPTS)
 concept accepts = boost::asio::completion_token_for<Token, Signature>;
 #else
-concept accepts = true;
+concept accepts = !std::integral<std::remove_cvref_t<Token>> &&
+                  !std::same_as<std::remove_cvref_t<Token>, lock_owner>;
 #endif
 
 /// A completion token of an operation with the handler signature `void(error, Results...)`.

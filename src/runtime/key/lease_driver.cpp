@@ -550,14 +550,14 @@ void lease_driver::give_back(core::time_point now) {
     resume(event::just(event::kind_type::release), now);
 }
 
-std::string lease_driver::last_answers() const {
+std::string lease_driver::last_answers(const std::vector<instance::status>& instances) const {
     if (was_lost()) {
         return loss_details();
     }
     const core::round* const votes = machine_.held() ? machine_.watchdog().votes() : nullptr;
-    return votes != nullptr ? describe_lease_round(spec_->resource(), policy().kind(), *votes,
-                                                   client_.instances.states())
-                            : std::string();
+    return votes != nullptr && (votes->won() || votes->impossible())
+               ? describe_lease_round(spec_->resource(), policy().kind(), *votes, instances)
+               : std::string();
 }
 
 /// Handles a loss. The keys stay until the holder has released the lease: see `core::lease`. `late` is how
@@ -569,8 +569,7 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
                               ? describe_lease_round(spec_->resource(), spec().policy->kind(),
                                                      *votes, client_.instances.states())
                               : describe(spec_->resource());
-    if (why == core::loss::unrenewable &&
-        late >= core::loss_notice(spec_->policy->lease.ttl, spec_->policy->lease.loss_margin)) {
+    if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
         rare().loss_details += describe_standstill(late);
     }
     loss_.store(why, std::memory_order_release);

@@ -30,6 +30,10 @@
 #include <string_view>
 #include <vector>
 
+namespace colock::instance {
+struct status;
+}
+
 namespace colock::runtime {
 
 class key_queue;
@@ -122,9 +126,17 @@ public:
     [[nodiscard]] bool is_at_key() const noexcept { return at_key::is_linked(); }
     /// Returns the number of its holders.
     [[nodiscard]] std::size_t holder_count() const noexcept { return holders_.count(); }
-    /// Returns the votes of the last renewal, if some instance has not confirmed it, or the details of the loss.
-    /// Otherwise an empty text.
-    [[nodiscard]] std::string last_answers() const;
+    /// Returns whether it was lost. It may have been released since, because its validity has ended.
+    [[nodiscard]] bool was_lost() const noexcept {
+        return loss_.load(std::memory_order_relaxed) != core::loss::none;
+    }
+    /// Returns the end of its validity, for whichever holders it has. The smallest time if it is not valid.
+    [[nodiscard]] core::time_point valid_until() const noexcept {
+        return core::time_point(core::duration(valid_until_.load(std::memory_order_acquire)));
+    }
+    /// Returns the votes of the last renewal if it has ended, and some instance has not confirmed it. For a lost
+    /// lease, returns the details of the loss. Otherwise returns an empty text.
+    [[nodiscard]] std::string last_answers(const std::vector<instance::status>& instances) const;
     /// Puts the lease at its key, after a round that was sent at `sent`.
     void hold_since(core::time_point sent, core::time_point now) noexcept;
     /// Restarts the client's hold after a successful downgrade. The client holds the key as a reader from now
@@ -247,10 +259,6 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
-    /// Returns whether it was lost. It may have been released since, because its validity has ended.
-    [[nodiscard]] bool was_lost() const noexcept {
-        return loss_.load(std::memory_order_relaxed) != core::loss::none;
-    }
     [[nodiscard]] std::string_view held_as() noexcept;
     void release_share(std::uint32_t holder);
 

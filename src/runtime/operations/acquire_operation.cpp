@@ -649,6 +649,10 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
 }
 
 std::string acquire_operation::story() const {
+    return story(instances_.states());
+}
+
+std::string acquire_operation::story(const std::vector<instance::status>& instances) const {
     if (is_overloaded_) {
         return describe(spec_->resource())
             .append(": the client is overloaded: ")
@@ -656,13 +660,13 @@ std::string acquire_operation::story() const {
             .append(" others wait until the instances have room for them");
     }
     if (!lease_) {
-        return why_without_attempt();
+        return why_without_attempt(instances);
     }
     const core::round& votes = lease_->votes();
     const bool is_unanswered = votes.silent() == votes.instances();
     std::string text = describe_attempt(spec_->resource(), spec_->policy->kind(),
                                         is_unanswered && last_votes_ ? *last_votes_ : votes,
-                                        instances_.states(), {without_ttl_, denials_});
+                                        instances, {without_ttl_, denials_});
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 
@@ -671,7 +675,8 @@ bool acquire_operation::client_holds_it() const noexcept {
     return queue_ != nullptr && queue_->local().is_held();
 }
 
-std::string acquire_operation::why_without_attempt() const {
+std::string acquire_operation::why_without_attempt(
+    const std::vector<instance::status>& instances) const {
     std::string_view why;
     switch (stage_) {
         case stage::in_local_queue:
@@ -689,7 +694,7 @@ std::string acquire_operation::why_without_attempt() const {
             break;
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
-                            instances_.states());
+                            instances);
     }
     std::string text = describe(spec_->resource()).append(why);
     const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;

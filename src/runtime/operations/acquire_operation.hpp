@@ -27,6 +27,10 @@
 #include <string>
 #include <vector>
 
+namespace colock::instance {
+struct status;
+}
+
 namespace colock::runtime {
 
 class instance_group;
@@ -125,6 +129,8 @@ public:
     }
     /// Returns the text that an error would have now.
     [[nodiscard]] std::string story() const;
+    /// The same, with the states of the instances, which are expensive to collect.
+    [[nodiscard]] std::string story(const std::vector<instance::status>& instances) const;
     [[nodiscard]] const std::string& details() const noexcept { return details_; }
     /// Returns the record that a quorum has. Null unless it has ended with one.
     [[nodiscard]] const std::shared_ptr<const std::string>& record() const noexcept {
@@ -203,7 +209,8 @@ private:
     void wait(core::time_point until);
     void explain(core::acquire_outcome outcome);
     [[nodiscard]] bool client_holds_it() const noexcept;
-    [[nodiscard]] std::string why_without_attempt() const;
+    [[nodiscard]] std::string why_without_attempt(
+        const std::vector<instance::status>& instances) const;
     void finish(core::acquire_outcome outcome);
     void give_up_attempt();
     void note_records();

@@ -274,6 +274,18 @@ BOOST_AUTO_TEST_CASE(a_ttl_not_longer_than_the_drift_is_rejected) {
                            "from drift_factor and drift_minimum). Raise the ttl");
         }
     }
+    options.ttl = 8s;
+    options.renew = 1s;
+    options.loss_margin = 2999ms;
+    BOOST_CHECK_NO_THROW(colock::mutex(client, "r", options));
+    options.loss_margin = 3s;
+    BOOST_CHECK_EXCEPTION(colock::mutex(client, "r", options), config_error, [](const auto& e) {
+        return std::string(e.what()) == "loss_margin: the margin and the client's allowance for "
+                                        "clock drift leave nothing of "
+                                        "the ttl (8000 ms). Lower the margin or raise the ttl";
+    });
+    options.loss_margin.reset();
+    options.renew.reset();
     colock::error refused;
     options.ttl = 10s;
     colock::mutex(client, "r", options).acquire([&](const colock::error&, colock::lease held) {

@@ -925,6 +925,20 @@ BOOST_AUTO_TEST_CASE(may_be_handed_off_while_half_of_the_ttl_is_left) {
     BOOST_TEST(!machine.may_hand_off(at(5s)));
 }
 
+/// The next holder would hear of the loss at once.
+BOOST_AUTO_TEST_CASE(may_not_be_handed_off_shortly_before_its_loss_is_reported) {
+    lease_settings early = settings;
+    early.loss_margin = 500ms;
+    lease machine(early, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired('G', 0), "wait 50"},
+                      {5ms, acquired('G', 1), "granted; wait 300"},
+                  });
+    BOOST_TEST(machine.may_hand_off(at(238ms)));  // The loss is due at 488 ms.
+    BOOST_TEST(!machine.may_hand_off(at(238ms) + 1ns));
+}
+
 BOOST_AUTO_TEST_CASE(may_be_handed_off_only_while_it_is_held) {
     const lease attempt = sent();
     BOOST_TEST(!attempt.may_hand_off(at(10ms)));

@@ -28,7 +28,7 @@ set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # The lock kinds and their scripts. Only src/kinds may name them.
-set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|once|fifo|fenced_fifo)([^a-z_]|$)")
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue|semaphore|multi|versioned|once|fifo|fenced_fifo|inspection)([^a-z_]|$)")
 
 # Each kind has a folder. No file above these folders includes one of them, so a kind is added without a
 # change there. Each existing kind includes only the kinds that it is made of.
@@ -42,6 +42,7 @@ set(kinds_below_fifo "exclusive|fenced")
 set(kinds_below_shared "exclusive|fenced")
 set(kinds_below_versioned "none")
 set(kinds_below_once "none")
+set(kinds_below_inspection "fenced|fifo|queue|semaphore|shared|versioned")
 
 # The runtime headers that a file must not include. The first entry that matches the file's name applies. The
 # mediator of a key includes its operations, leases and ticket. They do not include each other, except that an
@@ -59,6 +60,7 @@ set(runtime_parts
     "key/=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/acquire_operation=asio_host|engine"
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
+    "operations/inquiry_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/settlement_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"

@@ -9,6 +9,7 @@
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
+#include <colock/inspect.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -212,6 +213,51 @@ public:
                                                                          token);
     }
 
+    /// Asks every instance who holds a name and who waits for it. Changes nothing on the servers, and does
+    /// not count as an attempt. docs/inspect.md explains the result.
+    ///
+    /// The instances answer one after the other, so the result is not a snapshot. A lock may change hands
+    /// while they do. An instance that does not answer is not an error: see
+    /// `instance_inspection::failure`. Each instance has `config::instance_timeout` for its answer. The
+    /// client first waits for its first attempt to connect to each of them.
+    ///
+    /// - Handler signature: `void(colock::error, colock::inspection)`.
+    /// - Errors: `invalid_argument` if the name is empty or too long. `operation_aborted`,
+    ///   `client_closed`, `forked`.
+    template <detail::token_for<inspection> CompletionToken = boost::asio::deferred_t>
+    auto inspect(std::string_view resource, CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, inspection)>(
+            inspect_initiation{{host_}}, token, std::string(resource));
+    }
+
+    /// Removes a holder from a name, although its lease has not ended. It removes the token from every
+    /// instance where the token still holds the name. Nothing happens where another token holds it. Waiters
+    /// are notified as by a release.
+    ///
+    /// @warning The holder may still be working, and the next holder works at the same time. The former
+    ///   holder detects the loss by its next renewal at the earliest, and at the latest when its validity
+    ///   ends. Break a lock only if you know that its holder has stopped, and if you cannot wait for the end
+    ///   of its ttl. See docs/inspect.md.
+    ///
+    /// The token is `lock_holder::token`, as `inspect` reports it. It may be of any kind of lock: of an
+    /// exclusive holder, of one reader of several, or of one lease of a semaphore. `writer:` and
+    /// `waiting_writer::client` remove the mark of a writer that waits. A token in another form is compared
+    /// with the whole key, so a lock of another library can be broken too. Of a `multi_mutex`, only this name
+    /// is removed, and its holder loses all of them.
+    ///
+    /// - Handler signature: `void(colock::error, colock::break_result)`. It is not an error if the token
+    ///   does not hold the name, or if an instance does not answer. The result says both.
+    /// - Errors: `invalid_argument` if the name is empty or too long, or if the token is empty, is longer
+    ///   than 1,024 bytes, or is the result of a `once`. Then nothing is sent. `operation_aborted`,
+    ///   `client_closed`, `forked`.
+    /// - Cancellation: An instance may still remove the token.
+    template <detail::token_for<break_result> CompletionToken = boost::asio::deferred_t>
+    auto break_lock(std::string_view resource, std::string_view holder,
+                    CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, break_result)>(
+            break_initiation{{host_}}, token, std::string(resource), std::string(holder));
+    }
+
 private:
     friend class detail::lock_handle;
     friend class versioned;
@@ -243,6 +289,26 @@ private:
         }
     };
 
+    struct initiation {
+        using executor_type = client::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(host); }
+        std::shared_ptr<runtime::asio_host> host;
+    };
+    struct inspect_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, std::string resource) const {
+            start_inspect(this->host, std::move(resource),
+                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        }
+    };
+    struct break_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, std::string resource, std::string holder) const {
+            start_break(this->host, std::move(resource), std::move(holder),
+                        detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        }
+    };
+
     static executor_type executor_of(const std::shared_ptr<runtime::asio_host>& owner) noexcept;
     static void start_close(const std::shared_ptr<runtime::asio_host>& owner,
                             detail::handler<> handler);
@@ -250,6 +316,11 @@ private:
                              detail::handler<std::vector<lease_info>> handler);
     static void start_waiters(const std::shared_ptr<runtime::asio_host>& owner,
                               detail::handler<std::vector<waiter_info>> handler);
+
+    static void start_inspect(const std::shared_ptr<runtime::asio_host>& owner,
+                              std::string resource, detail::handler<inspection> handler);
+    static void start_break(const std::shared_ptr<runtime::asio_host>& owner, std::string resource,
+                            std::string holder, detail::handler<break_result> handler);
 
     std::shared_ptr<runtime::asio_host> host_;
 };

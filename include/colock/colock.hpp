@@ -22,6 +22,8 @@
 /// - `colock::versioned` is a value that is changed by optimistic locking, without a lock.
 /// - `colock::lease` is the ownership of a lock. `colock::adopt` goes on with one of another process.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
+/// - `colock::inspection` says who holds a name, and `colock::break_result` how a lock was broken. The operations
+///   are `client::inspect` and `client::break_lock`.
 /// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info` and `colock::counters` are for
 ///   monitoring.
 ///
@@ -43,6 +45,7 @@
 #include <colock/config.hpp>
 #include <colock/counters.hpp>
 #include <colock/error.hpp>
+#include <colock/inspect.hpp>
 #include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>

@@ -49,6 +49,9 @@ enum class step : std::uint8_t {
     /// Replace the token by the record `values` for `ttl`, if the token holds the key. The instance also
     /// grants if it already has exactly this record. If the command `heals`, it also grants if it has no key.
     complete,
+    /// Report who holds the key and who waits for it, and change nothing. The grant contains the report as its
+    /// detail.
+    inspect,
 };
 
 /// The limit of values and tickets, which are smaller. A script in the server counts with doubles, which are

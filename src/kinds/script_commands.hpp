@@ -64,6 +64,7 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"persist", needed_by::records, "'persist',k"},
     {"mget", needed_by::no_lock},
     {"type", needed_by::no_lock},
+    {"zcount", needed_by::no_lock},
     {"lindex", needed_by::no_lock},
     {"llen", needed_by::no_lock},
     {"lpos", needed_by::no_lock},

@@ -20,6 +20,7 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
 #include "runtime/operations/acquire_operation.hpp"
+#include "runtime/operations/inquiry_operation.hpp"
 #include "runtime/operations/record_operation.hpp"
 #include "runtime/operations/settlement_operation.hpp"
 
@@ -67,6 +68,7 @@ struct members {
     list<runtime::places> places;
     list<record_operation> records;          ///< Running, or with a pending vote.
     list<settlement_operation> settlements;  ///< Running, or with a pending vote.
+    list<inquiry_operation> inquiries;       ///< Running, or with a pending vote.
     /// The queues of locks with several names, by each name except the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
     /// Keyed by the name of the ticket that is watched. The name stays valid until the entry is removed.

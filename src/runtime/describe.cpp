@@ -77,17 +77,6 @@ std::string_view detail_of(const core::vote& vote, const instance::status& voter
     return first ? std::string_view("not connected yet") : std::string_view(voter.reason);
 }
 
-std::string words_for_failure(const core::vote& vote, const instance::status& voter) {
-    std::string text(words_for(vote.reason));
-    if (const std::string_view detail = detail_of(vote, voter); !detail.empty()) {
-        const bool is_absent =
-            vote.reason == core::failure::down || vote.reason == core::failure::quarantined;
-        text += is_absent ? ", " : ": ";
-        text += printable(detail);
-    }
-    return text;
-}
-
 /// `yes` describes a granted vote.
 std::string words_for(const core::vote& vote, const kinds::lock_kind& kind,
                       const instance::status& voter, std::string_view yes) {
@@ -99,7 +88,7 @@ std::string words_for(const core::vote& vote, const kinds::lock_kind& kind,
         case core::vote_kind::failed:
             break;
     }
-    return words_for_failure(vote, voter);
+    return describe_failure(vote, voter);
 }
 
 /// Describes an instance without a vote.
@@ -108,9 +97,9 @@ std::string words_for(const instance::status& voter, std::string_view if_ready) 
         case instance::state::ready:
             return std::string(if_ready);
         case instance::state::quarantined:
-            return words_for_failure(core::vote::failed(core::failure::quarantined), voter);
+            return describe_failure(core::vote::failed(core::failure::quarantined), voter);
         default:
-            return words_for_failure(core::vote::failed(core::failure::down), voter);
+            return describe_failure(core::vote::failed(core::failure::down), voter);
     }
 }
 
@@ -175,6 +164,17 @@ std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances) {
     const auto words_of = [&](std::size_t i) { return words_for(instances[i], "connected"); };
     return describe(resource) + ": " + std::string(why) + list(instances, words_of);
+}
+
+std::string describe_failure(const core::vote& vote, const instance::status& voter) {
+    std::string text(words_for(vote.reason));
+    if (const std::string_view detail = detail_of(vote, voter); !detail.empty()) {
+        const bool is_absent =
+            vote.reason == core::failure::down || vote.reason == core::failure::quarantined;
+        text += is_absent ? ", " : ": ";
+        text += printable(detail);
+    }
+    return text;
 }
 
 std::string describe(std::string_view resource) {

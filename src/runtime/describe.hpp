@@ -47,6 +47,9 @@ std::string describe_request(std::string_view resource, const kinds::lock_kind& 
 std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances);
 
+/// Returns why an instance has not answered, without its address.
+std::string describe_failure(const core::vote& vote, const instance::status& voter);
+
 /// Returns only the resource, in quotes.
 std::string describe(std::string_view resource);
 

@@ -111,6 +111,7 @@ void engine::on_state_change(std::size_t index) {
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
     for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
+    for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_instance_changed(); });
 }
 
 void engine::on_accepting(std::size_t index) {
@@ -200,6 +201,7 @@ void engine::close() {
     }
     for_each(parts_.members.records, [](record_operation& one) { one.on_close(); });
     for_each(parts_.members.settlements, [](settlement_operation& one) { one.on_close(); });
+    for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_close(); });
     for_each_lease([](lease_driver& one) { one.on_close(); });
     const core::time_point now = parts_.turn.now();
     close_deadline_ = now + parts_.settings.close_timeout;
@@ -260,6 +262,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.places);
     abandon_all(parts_.members.records);
     abandon_all(parts_.members.settlements);
+    abandon_all(parts_.members.inquiries);
     parts_.queues.abandon();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {

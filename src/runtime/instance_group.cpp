@@ -48,6 +48,10 @@ bool instance_group::starting() const {
                                        [](const auto& one) { return one->starting(); });
 }
 
+bool instance_group::starting(std::size_t index) const noexcept {
+    return instances_[index]->starting();
+}
+
 std::size_t instance_group::room(core::time_point now) {
     constexpr core::duration patience = core::milliseconds(2);
     full_since_.resize(instances_.size(), core::never);

@@ -38,6 +38,9 @@ public:
     /// connect.
     [[nodiscard]] bool starting() const;
 
+    /// Returns whether the first attempt to connect to an instance is in progress.
+    [[nodiscard]] bool starting(std::size_t index) const noexcept;
+
     /// Returns how many more commands all instances have room for. Ignores instances without room for some
     /// time, if the others are a quorum.
     [[nodiscard]] std::size_t room(core::time_point now);

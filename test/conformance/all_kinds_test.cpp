@@ -6,6 +6,7 @@
 #include "conformance.hpp"
 #include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/inspection/inspection.hpp"
 #include "kinds/once/once.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/shared/shared.hpp"
@@ -180,6 +181,7 @@ std::vector<step_of_kind> every_step() {
         result.emplace_back(one, once);
     }
     result.push_back(step_of_kind(step::look, once).explaining());
+    result.emplace_back(step::inspect, inspection);
     return result;
 }
 
@@ -256,6 +258,7 @@ BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
             for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
                 rig.submit(joins, "shared", reader);
             }
+            rig.submit({step::inspect, colock::kinds::inspection}, "shared");
             rig.submit(claims, "shared", "da");
             rig.submit(unmarks, "shared", "da");
             rig.submit(of_reader(step::release), "shared", ann_reads);

@@ -428,6 +428,12 @@ const std::vector<call>& all_calls() {
         {"the renewal of two names", &scripts::extend_all, {key, other}, {token("a"), day}, true},
         {"the release of names", &scripts::release_all, {key}, {token("a"), "1"}, true, token("a")},
         {"a look for two names", &scripts::obstacle_all, {key, other}, {}, true},
+        {"a report",
+         &scripts::report,
+         {key, counter, kinds::queue_key(key), waiters},
+         {"100", kinds::ticket_prefix(key), tickets},
+         true},
+        {"a report about the key", &scripts::report, {key}, {"100"}, true},
     };
     return result;
 }
@@ -443,10 +449,10 @@ bool has_all_holders(const redis_server& server, const state& before, const call
     });
 }
 
-/// Returns whether the reply is the time until the lock becomes free.
+/// Returns whether the reply has the time until the lock becomes free.
 bool tells_time(const call& called) {
-    return called.script == &scripts::obstacle || called.script == &scripts::vacancy ||
-           called.script == &scripts::obstacle_all;
+    return called.script == &scripts::report || called.script == &scripts::obstacle ||
+           called.script == &scripts::vacancy || called.script == &scripts::obstacle_all;
 }
 
 /// Replaces the name of a record in the reply. If the server refuses HGET, a lock can report only that the

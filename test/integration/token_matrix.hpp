@@ -179,6 +179,16 @@ struct adopts : checks_lease {
 struct closes : checks_nothing {
     COLOCK_START(s.locks.close(COLOCK_TOKEN))
 };
+struct inspects : with_error<inspection> {
+    static constexpr scene::needs needs{.lease = true};
+    static void check(const inspection& result) { BOOST_TEST(result.holders.size() == 1U); }
+    COLOCK_START(s.locks.inspect(s.held.resource(), COLOCK_TOKEN))
+};
+struct breaks : with_error<break_result> {
+    static constexpr scene::needs needs{.lease = true};
+    static void check(const break_result& result) { BOOST_TEST(result.was_held); }
+    COLOCK_START(s.locks.break_lock(s.held.resource(), s.held.token(), COLOCK_TOKEN))
+};
 struct locks_for : checks_number {
     COLOCK_START(colock::with_lock(s.lock, &body, COLOCK_TOKEN))
 };
@@ -206,10 +216,10 @@ struct reads_for : checks_number {
 /// The operations whose first result is a `colock::error`.
 using operations =
     std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
-               adopts, closes, reads, tries_to_read, shares, downgrades>;
-using all_operations =
-    std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
-               adopts, closes, reads, tries_to_read, shares, downgrades, locks_for, reads_for>;
+               adopts, closes, inspects, breaks, reads, tries_to_read, shares, downgrades>;
+using all_operations = std::tuple<acquires, tries, tries_for, tries_until, extends, releases,
+                                  waits_lost, detaches, adopts, closes, inspects, breaks, reads,
+                                  tries_to_read, shares, downgrades, locks_for, reads_for>;
 
 /// One operation of each signature, for tests that are slow to compile. A token depends on the signature
 /// only.

@@ -28,6 +28,12 @@ using core::step;
 using core::vote;
 using resp::number;
 
+/// The version and the value of a record at some time.
+struct record_state {
+    std::uint64_t version = 0;
+    const std::string* value = nullptr;
+};
+
 /// A record in memory.
 struct record {
     struct write {
@@ -43,12 +49,14 @@ struct record {
 
     /// Returns the name under which the scripts report it to locks.
     [[nodiscard]] static std::string lock_name() { return "versioned_value"; }
-};
 
-/// The version and the value of a record at some time.
-struct record_state {
-    std::uint64_t version = 0;
-    const std::string* value = nullptr;
+    /// Returns the version and the value at that time. The end of a value is a change.
+    [[nodiscard]] record_state state_at(core::time_point now) const noexcept {
+        if (value && value_ends <= now) {
+            return {version + 1, nullptr};
+        }
+        return {version, value ? &*value : nullptr};
+    }
 };
 
 /// Returns the denial as one by a key that is not a record.
@@ -148,15 +156,9 @@ public:
                                       : of_another(vote::denied(key_state::foreign));
     }
 
-    /// Returns the current version and value. The end of a value is a change.
+    /// Returns the current version and value.
     [[nodiscard]] record_state state() const noexcept {
-        if (record_ == nullptr) {
-            return {};
-        }
-        if (record_->value && record_->value_ends <= at_.now) {
-            return {record_->version + 1, nullptr};
-        }
-        return {record_->version, record_->value ? &*record_->value : nullptr};
+        return record_ != nullptr ? record_->state_at(at_.now) : record_state();
     }
 
     /// Returns the version that this write has made, or 0 if the record does not remember the write.
@@ -277,5 +279,14 @@ constexpr versioned_kind the_versioned;
 }  // namespace
 
 constinit const lock_kind& versioned = the_versioned;
+
+std::optional<record_summary> record_in(table::entry& entry, core::time_point now) {
+    const record* const found = entry.as<record>();
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    const record_state state = found->state_at(now);
+    return record_summary{state.version, state.value != nullptr};
+}
 
 }  // namespace colock::kinds

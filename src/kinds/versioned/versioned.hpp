@@ -3,10 +3,14 @@
 #ifndef COLOCK_KINDS_VERSIONED_VERSIONED_HPP
 #define COLOCK_KINDS_VERSIONED_VERSIONED_HPP
 
+#include "core/time.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/table.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 // A record is a value with a version. A write names the version that it expects, and is denied if the record
 // has another one. There is therefore no holder, and a read is not followed by a release.
@@ -32,6 +36,15 @@ inline constexpr std::chrono::hours tombstone_life{24 * 7};
 
 /// The number of writes that a record remembers.
 inline constexpr std::size_t remembered_writes = 16;
+
+/// The state of a record in memory, without its value.
+struct record_summary {
+    std::uint64_t version = 0;
+    bool has_value = false;
+};
+
+/// Returns the state of the record in an entry. Returns nothing if the entry has no record.
+[[nodiscard]] std::optional<record_summary> record_in(table::entry& entry, core::time_point now);
 
 }  // namespace colock::kinds
 

@@ -456,7 +456,7 @@ command random_command::step_of_mutex() {
         chance(0.6)
             ? "0"
             : std::to_string((std::int64_t(1) << 51) + static_cast<std::int64_t>(below(99)));
-    switch (below(18)) {
+    switch (below(20)) {
         case 0:
         case 1:
             return {"SET", key, token(), "NX", "PX", ttl()};
@@ -489,8 +489,14 @@ command random_command::step_of_mutex() {
             return call(scripts::count, {counter}, {least, ttl(), chance(0.5) ? "count" : "read"});
         case 16:
             return call(scripts::join, {queue, ticket}, {name, ttl(), kinds::ticket_prefix(key)});
-        default:
+        case 17:
             return call(scripts::leave, {queue, ticket}, {name});
+        default:
+            return chance(0.1)
+                       ? call(scripts::report, {key}, {"100"})
+                       : call(scripts::report, {key, counter, queue, kinds::waiters_key(key)},
+                              {chance(0.8) ? "100" : "1", kinds::ticket_prefix(key),
+                               kinds::waiters_ticket_prefix(key)});
     }
 }
 

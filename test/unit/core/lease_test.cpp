@@ -117,6 +117,8 @@ std::string name_of(step v) {
             return "look";
         case step::complete:
             return "complete";
+        case step::inspect:
+            return "inspect";
         case step::write:
             return "write";
     }

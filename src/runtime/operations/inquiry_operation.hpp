@@ -1,0 +1,115 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_OPERATIONS_INQUIRY_OPERATION_HPP
+#define COLOCK_RUNTIME_OPERATIONS_INQUIRY_OPERATION_HPP
+
+#include "core/command.hpp"
+#include "core/instance_set.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "instance/batch.hpp"
+#include "instance/instance.hpp"
+#include "kinds/kind.hpp"
+#include "runtime/in_client.hpp"
+#include "runtime/loop/operation.hpp"
+#include "runtime/loop/timer_queue.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::runtime {
+
+struct client_context;
+
+/// A step that every instance executes once, for a caller who wants each vote.
+struct inquiry {
+    std::shared_ptr<client_context> owner;
+    const kinds::lock_kind* kind = nullptr;
+    core::step step = core::step::inspect;
+    std::string key;  ///< Prefix and resource: the name on the instances.
+    std::size_t prefix_size = 0;
+    std::string token{};
+    std::uint64_t ticket = 0;  ///< See `core::command::ticket`.
+
+    [[nodiscard]] std::string_view resource() const noexcept {
+        return std::string_view(key).substr(prefix_size);
+    }
+};
+
+enum class inquiry_outcome : std::uint8_t { answered, cancelled, closed };
+
+/// Sends one command to every instance, and collects the votes. It has no lease and no queue. It does not wait
+/// at the gate, because it must also work while the client is overloaded.
+///
+/// An instance that is still in its first attempt to connect gets the command after that attempt. Every
+/// instance has `instance_timeout` for its answer.
+///
+/// It keeps itself alive until it has finished and no vote is pending.
+class inquiry_operation : public operation,
+                          public instance::vote_receiver,
+                          public in_client,
+                          private timed {
+public:
+    explicit inquiry_operation(inquiry what);
+    ~inquiry_operation() override;
+
+    /// A command that was sent may still be executed.
+    void cancel() final;
+
+    // From the engine:
+
+    /// An instance may have ended its first attempt to connect.
+    void on_instance_changed();
+    /// The client is being closed.
+    void on_close();
+    /// Drops the operation, because the execution context is being destroyed.
+    void on_abandon() noexcept;
+
+protected:
+    /// The vote of an instance.
+    struct answer {
+        core::vote vote;
+        core::time_point at{};  ///< When it arrived.
+    };
+
+    [[nodiscard]] const inquiry& question() const noexcept { return what_; }
+    [[nodiscard]] inquiry_outcome result() const noexcept { return outcome_; }
+    /// Returns the answers in the order of the instances. Complete if the outcome is `answered`.
+    [[nodiscard]] const std::vector<answer>& answers() const noexcept { return answers_; }
+    /// Returns the instances as they were when the last answer arrived, in the same order.
+    [[nodiscard]] const std::vector<instance::status>& voters() const noexcept { return voters_; }
+
+private:
+    enum class phase : std::uint8_t { waits_for_start, asked, answered };
+
+    void on_start() final;
+    void on_time(core::time_point now) final;
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point now) final;
+    [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const final;
+
+    void ask_those_that_have_started(core::time_point now);
+    void send(core::instance_set targets);
+    void accept(std::size_t index, const core::vote& vote, core::time_point now);
+    void finish_if_complete();
+    void finish(inquiry_outcome outcome);
+
+    inquiry what_;
+    client_context& client_;
+    std::vector<phase> phases_;  // Of each instance.
+    std::vector<answer> answers_;
+    std::vector<instance::status> voters_;
+    std::shared_ptr<operation> alive_;  // While votes are pending.
+    std::size_t pending_votes_ = 0;
+    std::uint32_t last_turn_ = 0;  // Turn of the last submission.
+    core::time_point answer_until_ = core::never;
+    inquiry_outcome outcome_ = inquiry_outcome::cancelled;
+};
+
+}  // namespace colock::runtime
+
+#endif

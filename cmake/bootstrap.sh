@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prepares a Debian machine to build and test colock. Installs the missing packages. If the system has and
-# offers no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ without installing it. Unpacks
-# other servers for the tests in the same way.
+# Prepares a Debian machine for the needs that its caller names. Installs the missing packages. If the system has and
+# offers no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ without installing it. Unpacks other
+# servers and compilers for the tests in the same way.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,28 +19,45 @@ declare -rA servers=(
 readonly server_libraries=(
     libc6 libgcc-s1 libstdc++6 libatomic1 libssl3t64 libzstd1 zlib1g libjemalloc2 liblzf1 libsystemd0
 )
-packages=(
-    g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
-    libsqlite3-dev liblua5.1-0-dev gcovr clang-format clang-tidy doxygen python3 procps openssl curl ccache
+# The compiler of Debian 13 that Debian 12 does not offer, with its C library. The assembler and the linker are the system's.
+readonly gcc_major=14
+readonly gcc_packages=(
+    libgcc-14-dev libstdc++-14-dev libc6 libstdc++6 libgcc-s1 libgmp10 libisl23 libmpc3 libmpfr6 libzstd1 zlib1g
 )
 
 usage() {
     cat <<'TEXT'
-Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--servers] [--valkey] [--help]
+Usage: cmake/bootstrap.sh [NEED]... [--check | --print-prefix]
+       cmake/bootstrap.sh --help
 
-Prepares a Debian machine to build and test colock. Needs root or sudo. Installs the packages that are missing.
+Prepares a Debian machine for the NEEDs. Needs root or sudo. Installs the packages that are missing, and no others.
 If the system offers no Boost >= 1.88, unpacks the headers of a newer Debian release into build/boost/<version>/.
 If nothing is missing, it ends quickly and does not use the network. If it installs the package redis-server, it leaves
 no service running or enabled.
 
-  --check         report what is missing and install nothing. The exit code is 1 if something is missing.
-  --print-prefix  prepare the machine, then print only the folder for CMAKE_PREFIX_PATH.
-                  The line is empty if the system's Boost is used.
-  --interop       also install what test/interop needs: node with npm, and redis-py
-  --servers       also unpack the other servers that tests run on, Valkey >= 9 and Redis >= 8, into build/valkey/ and
-                  build/redis8/. They come from Debian's testing suite, with the libraries that they need. On other
-                  systems the tests use the servers that are installed.
+Each NEED names something that you want to do. The default is --work.
+
+  --library       build the library: g++, CMake, Ninja, OpenSSL, nlohmann_json and Boost
+  --examples      build the examples and run the demo: the library's needs, CLI11, SQLite, redis-server and curl
+  --tests         build and run the tests: the library's needs, CLI11, Lua, redis-server, Python, openssl, curl, procps,
+                  pkg-config and ccache
+  --benchmarks    build and run the benchmarks: the library's needs, CLI11, Google Benchmark and redis-server
+  --coverage      measure the coverage: gcovr
+  --format        format the sources: clang-format
+  --tidy          check the sources: clang-tidy and Python
+  --reference     make the reference of the API: g++, CMake, Ninja and Doxygen
+  --work          all of the above
+  --interop       run other lock libraries: node with npm, and redis-py
+  --servers       run tests on other servers. Unpacks Valkey >= 9 and Redis >= 8 into build/valkey/ and build/redis8/.
+                  They come from Debian's testing suite, with the libraries that they need. On other systems the tests
+                  use the servers that are installed.
   --valkey        like --servers, but only Valkey
+  --compiler NAME build with another compiler: g++-N or clang++-N. Installs its package if the system offers it. g++-14
+                  is otherwise unpacked into build/g++-14/, with its C library. It comes from Debian 13.
+
+  --check         report what is missing and install nothing. The exit code is 1 if something is missing.
+  --print-prefix  prepare the machine, then print only the folder for CMAKE_PREFIX_PATH. Needs the library.
+                  The line is empty if the system's Boost is used.
   --help          print this text
 
 Environment:
@@ -50,28 +67,81 @@ Exit codes:
   0  the machine is ready
   1  something is missing, or a step failed
   2  wrong usage
-  3  this version of Boost is no longer offered
+  3  this version of Boost, or this compiler, is not offered
 TEXT
 }
 
 say() { printf '== bootstrap: %s\n' "$*"; }
 die() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
 
+# --- Needs --------------------------------------------------------------------------------------------------
+
+packages=()   # Names of Debian packages.
+programs=()   # The programs that other systems must have.
+wanted_servers=()
+wanted_compilers=()
+wants_boost=false
+
+add_need() {
+    case $1 in
+        library)
+            packages+=(g++ cmake ninja-build nlohmann-json3-dev libssl-dev)
+            programs+=(c++ cmake ninja)
+            wants_boost=true
+            ;;
+        examples)
+            add_need library
+            packages+=(libcli11-dev libsqlite3-dev redis-server curl)
+            programs+=(redis-server curl)
+            ;;
+        tests)
+            add_need library
+            packages+=(libcli11-dev liblua5.1-0-dev redis-server python3 openssl curl procps pkgconf ccache)
+            programs+=(redis-server python3 openssl curl)
+            ;;
+        benchmarks)
+            add_need library
+            packages+=(libcli11-dev libbenchmark-dev redis-server)
+            programs+=(redis-server)
+            ;;
+        coverage) packages+=(gcovr) programs+=(gcovr) ;;
+        format) packages+=(clang-format) programs+=(clang-format) ;;
+        tidy) packages+=(clang-tidy python3) programs+=(clang-tidy python3) ;;
+        reference) packages+=(g++ cmake ninja-build doxygen) programs+=(c++ cmake ninja doxygen) ;;
+        interop)   # Node may be installed from another source that includes npm. Debian's npm would not fit it.
+            packages+=(python3-redis)
+            programs+=(node npm)
+            command -v node >/dev/null || packages+=(nodejs)
+            command -v npm >/dev/null || packages+=(npm)
+            ;;
+    esac
+}
+
+add_all_needs() {
+    local need
+    for need in examples tests benchmarks coverage format tidy reference; do add_need "$need"; done
+}
+
+# Keeps each name once, in the order of the first ones.
+drop_repeated() {
+    local -n names=$1
+    local name seen=' ' kept=()
+    for name in "${names[@]}"; do
+        [[ $seen == *" $name "* ]] || kept+=("$name")
+        seen+="$name "
+    done
+    names=("${kept[@]}")
+}
+
 # --- Packages -----------------------------------------------------------------------------------------------
 
 missing_packages() {
     local installed package
+    ((${#packages[@]} > 0)) || return 0
     installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
     for package in "${packages[@]}"; do
         [[ $'\n'$installed$'\n' == *$'\n'"installed $package"$'\n'* ]] || printf '%s\n' "$package"
     done
-}
-
-# Node may be installed from another source that includes npm. Debian's npm would not fit it.
-add_interop_packages() {
-    packages+=(python3-redis)
-    command -v node >/dev/null || packages+=(nodejs)
-    command -v npm >/dev/null || packages+=(npm)
 }
 
 as_root() {
@@ -147,10 +217,11 @@ system_has_boost() {
     return 1
 }
 
-# Prints the version whose unpacked tree is used. Prints nothing for the system's Boost, and "missing" if
-# there is no such tree yet.
+# Prints the version whose unpacked tree is used. Prints nothing for the system's Boost, or if none is needed. Prints
+# "missing" if there is no such tree yet.
 chosen_boost() {
     local version=${COLOCK_BOOST_VERSION:-}
+    $wants_boost || return 0
     if [[ -z $version ]]; then
         if system_has_boost; then return 0; fi
         version=$preferred_boost
@@ -278,15 +349,15 @@ unpack_boost() {
 }
 
 fetch_boost() {
-    local wanted=${COLOCK_BOOST_VERSION:-} version=$preferred_boost offered
-    if [[ ! -e $boost_tree/${wanted:-$preferred_boost}/.complete ]]; then
-        say "no Boost ${wanted:->= 1.$oldest_minor} here; asking Debian 13 and the testing suite for it"
+    local asked_for=${COLOCK_BOOST_VERSION:-} version=$preferred_boost offered
+    if [[ ! -e $boost_tree/${asked_for:-$preferred_boost}/.complete ]]; then
+        say "no Boost ${asked_for:->= 1.$oldest_minor} here; asking Debian 13 and the testing suite for it"
         prepare_private_apt
         offered=$(offered_boosts -c "$private/apt.conf")
-        version=${wanted:-$preferred_boost}
+        version=${asked_for:-$preferred_boost}
         if ! grep -qx "$version" <<<"$offered"; then
-            if [[ -n $wanted ]]; then
-                printf 'bootstrap: Debian no longer offers Boost %s; it has: %s\n' "$wanted" "${offered//$'\n'/ }" >&2
+            if [[ -n $asked_for ]]; then
+                printf 'bootstrap: Debian no longer offers Boost %s; it has: %s\n' "$asked_for" "${offered//$'\n'/ }" >&2
                 exit 3
             fi
             version=$(tail -n 1 <<<"$offered")
@@ -297,7 +368,7 @@ fetch_boost() {
         rm -rf "$work"
         work=
     fi
-    if [[ -z $wanted ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
+    if [[ -z $asked_for ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
 }
 
 # --- Other servers ------------------------------------------------------------------------------------------
@@ -364,14 +435,100 @@ TEXT
     work=
 }
 
+# --- Compilers ----------------------------------------------------------------------------------------------
+
+readonly gcc_tree=$root/build/g++-$gcc_major
+
+# Prints the compilers that are wanted, and neither installed nor unpacked.
+missing_compilers() {
+    local name
+    for name in "${wanted_compilers[@]}"; do
+        if ! command -v "$name" >/dev/null && [[ ! -x $root/build/$name/$name ]]; then printf '%s\n' "$name"; fi
+    done
+}
+
+compiler_package() {
+    case $1 in
+        clang++-*) printf 'clang-%s' "${1#clang++-}" ;;
+        *) printf '%s' "$1" ;;
+    esac
+}
+
+# Compares the exact name. For apt-get and apt-cache show, a name with "+" that no package has is a pattern.
+system_offers() { apt-cache pkgnames "$1" | grep -qxF "$1"; }
+
+fetch_compiler() {
+    local package
+    package=$(compiler_package "$1")
+    if ! system_offers "$package"; then read_system_lists || true; fi
+    if system_offers "$package"; then
+        install_packages "$package"
+    elif [[ $1 == "g++-$gcc_major" ]]; then
+        unpack_gcc
+    else
+        printf 'bootstrap: this system offers no %s\n' "$1" >&2
+        exit 3
+    fi
+}
+
+# run_with_own_libraries TREE PROGRAM: replaces it by a script that starts it with the C library of the tree.
+run_with_own_libraries() {
+    local program=$1/$2 up
+    up=$(dirname "$2" | sed 's:[^/]*:..:g')
+    mv "$program" "$program.bin"
+    cat >"$program" <<TEXT
+#!/bin/sh
+here=\$(dirname "\$(readlink -f "\$0")")
+libraries=\$(echo "\$here/$up"/usr/lib/*-linux-gnu*)
+exec "\$libraries"/ld*.so.[0-9]* --argv0 "\$0" --library-path "\$libraries" "\$here/${2##*/}.bin" "\$@"
+TEXT
+    chmod +x "$program"
+}
+
+# The system's linker cannot load the compiler's plugin, which needs a newer C library. Linked programs run with the C
+# library of the tree, because the compiler's standard library needs it.
+unpack_gcc() {
+    local package program target archives
+    target=$(gcc -dumpmachine)
+    say "no g++ $gcc_major here; taking it from Debian 13"
+    prepare_private_apt
+    mapfile -t archives < <(printf '%s/trixie\n' "${gcc_packages[@]}" {cpp,gcc,g++}-"$gcc_major-${target//_/-}")
+    mkdir -p "$gcc_tree"
+    work=$(mktemp -d "$gcc_tree/.unpack.XXXXXX")
+    (cd "$work" && private_apt download -q "${archives[@]}") || die "could not download g++ $gcc_major"
+    say "unpacking it into build/g++-$gcc_major"
+    for package in "$work"/*.deb; do
+        dpkg -x "$package" "$work/tree"
+        rm "$package"
+    done
+    for program in cc1plus collect2; do
+        run_with_own_libraries "$work/tree" "usr/libexec/gcc/$target/$gcc_major/$program"
+    done
+    run_with_own_libraries "$work/tree" "usr/bin/$target-g++-$gcc_major"
+    cat >"$work/tree/g++-$gcc_major" <<TEXT
+#!/bin/sh
+# g++ $gcc_major of Debian 13, with its own C library.
+here=\$(dirname "\$(readlink -f "\$0")")
+libraries=\$(echo "\$here"/usr/lib/*-linux-gnu*)
+exec "\$here/usr/bin/$target-g++-$gcc_major" -fno-use-linker-plugin -Wl,--allow-shlib-undefined \\
+    "-Wl,--dynamic-linker=\$(echo "\$libraries"/ld*.so.[0-9]*)" "-Wl,-rpath=\$libraries" "\$@"
+TEXT
+    chmod +x "$work/tree/g++-$gcc_major"
+    "$work/tree/g++-$gcc_major" --version >/dev/null || die "g++ $gcc_major of Debian 13 does not run here"
+    find "$gcc_tree" -mindepth 1 -maxdepth 1 ! -name "${work##*/}" -exec rm -rf {} +
+    mv "$work/tree"/* "$gcc_tree/"
+    rm -rf "$work"
+    work=
+}
+
 # --- Other systems ------------------------------------------------------------------------------------------
 
 require_on_other_systems() {
     local tool missing=()
-    for tool in c++ cmake ninja redis-server "${interop_tools[@]}"; do
+    for tool in "${programs[@]}" "${wanted_compilers[@]}"; do
         command -v "$tool" >/dev/null || missing+=("$tool")
     done
-    if [[ -z ${COLOCK_BOOST_VERSION:-} ]] && ! system_has_boost; then missing+=("Boost >= 1.$oldest_minor"); fi
+    if $wants_boost && [[ -z ${COLOCK_BOOST_VERSION:-} ]] && ! system_has_boost; then missing+=("Boost >= 1.$oldest_minor"); fi
     if ((${#missing[@]} == 0)); then return 0; fi
     cat >&2 <<TEXT
 bootstrap: this is not Debian, and something is missing here: ${missing[*]}
@@ -409,7 +566,7 @@ prepare() {
         return 0
     fi
     mapfile -t missing < <(missing_packages)
-    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing && -z $(missing_servers) ]]; then
+    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing && -z $(missing_servers)$(missing_compilers) ]]; then
         say "nothing is missing"
         return 0
     fi
@@ -428,6 +585,7 @@ prepare() {
         if [[ -n ${COLOCK_BOOST_VERSION:-} ]] || ! install_system_boost; then fetch_boost; fi
     fi
     for name in $(missing_servers); do fetch_server "$name"; done
+    for name in $(missing_compilers); do fetch_compiler "$name"; done
     if $private_is_ready; then rm -rf "$private"; fi
     private_is_ready=false
     exec 9>&-
@@ -440,6 +598,7 @@ check() {
     mapfile -t missing < <(missing_packages)
     if [[ $(chosen_boost) == missing ]]; then missing+=("Boost ${COLOCK_BOOST_VERSION:->= 1.$oldest_minor}"); fi
     for name in $(missing_servers); do missing+=("$(server_title "$name")"); done
+    mapfile -O "${#missing[@]}" -t missing < <(missing_compilers)
     if ((${#missing[@]} > 0)); then
         say "missing: ${missing[*]}"
         exit 1
@@ -448,19 +607,37 @@ check() {
 }
 
 mode=prepare
-interop_tools=()
-wanted_servers=()
-for argument in "$@"; do
-    case $argument in
+needs=0
+while (($# > 0)); do
+    case $1 in
         --help | -h) usage; exit 0 ;;
         --check) mode=check ;;
         --print-prefix) mode=print_prefix ;;
-        --interop) add_interop_packages; interop_tools=(node npm) ;;
-        --servers) wanted_servers=(valkey redis8) ;;
-        --valkey) wanted_servers+=(valkey) ;;
-        *) printf 'bootstrap: unknown option %s (see --help)\n' "$argument" >&2; exit 2 ;;
+        --library | --examples | --tests | --benchmarks | --coverage | --format | --tidy | --reference | --interop)
+            add_need "${1#--}"
+            needs=$((needs + 1))
+            ;;
+        --work) add_all_needs; needs=$((needs + 1)) ;;
+        --servers) wanted_servers=(valkey redis8); needs=$((needs + 1)) ;;
+        --valkey) wanted_servers+=(valkey); needs=$((needs + 1)) ;;
+        --compiler)
+            if [[ ! ${2:-} =~ ^(g\+\+|clang\+\+)-[0-9]+$ ]]; then
+                printf 'bootstrap: --compiler needs a name like g++-12 or clang++-14 (see --help)\n' >&2
+                exit 2
+            fi
+            wanted_compilers+=("$2")
+            packages+=(g++)   # for its assembler and its linker
+            needs=$((needs + 1))
+            shift
+            ;;
+        *) printf 'bootstrap: unknown option %s (see --help)\n' "$1" >&2; exit 2 ;;
     esac
+    shift
 done
+if ((needs == 0)); then add_all_needs; fi
+if [[ $mode == print_prefix ]]; then add_need library; fi
+drop_repeated packages
+drop_repeated programs
 if [[ -n ${COLOCK_BOOST_VERSION:-} ]]; then
     if [[ ! $COLOCK_BOOST_VERSION =~ ^1\.([0-9]+)$ ]] || ((BASH_REMATCH[1] < oldest_minor)); then
         printf 'bootstrap: COLOCK_BOOST_VERSION=%s: expected 1.NN, 1.%s or newer\n' "$COLOCK_BOOST_VERSION" "$oldest_minor" >&2

@@ -1,9 +1,10 @@
-# cmake --install: installs the archive, the headers, and a package for find_package(colock).
+# cmake --install: installs the library, the headers, a package for find_package(colock), and a file for pkg-config.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(colock_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/colock")
+set(colock_pc_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(
     TARGETS colock
@@ -29,3 +30,14 @@ install(
         "${PROJECT_BINARY_DIR}/colockConfigVersion.cmake"
     DESTINATION "${colock_package_folder}"
 )
+
+# The prefix is relative to the file, so that it is right for `cmake --install --prefix` too. An absolute folder would lead
+# out of the prefix.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+    message(STATUS "CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is absolute: colock.pc is not installed")
+else()
+    file(RELATIVE_PATH colock_prefix_from_pc "/${colock_pc_folder}" "/")
+    string(REGEX REPLACE "/$" "" colock_prefix_from_pc "${colock_prefix_from_pc}")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/colock.pc.in" "${PROJECT_BINARY_DIR}/colock.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/colock.pc" DESTINATION "${colock_pc_folder}")
+endif()

@@ -62,7 +62,11 @@ output_option() {
 
 # --- Bootstrap and build ------------------------------------------------------------------------------------
 
-# colock_bootstrap [OPTION...]: runs cmake/bootstrap.sh with these options.
+# The needs of the preset "release", which builds all of these.
+# shellcheck disable=SC2034  # for the scripts
+colock_release_needs=(--tests --examples --benchmarks)
+
+# colock_bootstrap NEED...: runs cmake/bootstrap.sh for the needs of the script.
 colock_bootstrap() {
     "$colock_root/cmake/bootstrap.sh" "$@" || exit $?
 }

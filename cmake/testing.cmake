@@ -129,6 +129,7 @@ const char* const ${name} = \"$<TARGET_FILE:${program}>\";
 "
         )
         add_library(${name} OBJECT EXCLUDE_FROM_ALL "${source}")
+        target_compile_features(${name} PRIVATE cxx_std_20)
     endif()
     foreach(target IN LISTS ARGN)
         target_link_libraries(${target} PRIVATE ${name})

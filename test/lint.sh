@@ -104,7 +104,11 @@ while (($# > 0)); do
     shift
 done
 
-colock_bootstrap
+needs=()
+if ((${#format[@]} > 0)); then needs+=(--format); fi
+if $reference; then needs+=(--reference); fi
+if $tidy; then needs+=(--tidy "${colock_release_needs[@]}"); fi
+colock_bootstrap "${needs[@]}"
 cd "$colock_root"
 if ((${#format[@]} > 0)); then format_sources "${format[@]}"; fi
 if $reference; then colock_build docs; fi

@@ -94,7 +94,11 @@ if [[ -z ${COLOCK_FLAKY:-} ]]; then
     rm -f "$COLOCK_FLAKY"
 fi
 
-colock_bootstrap
+case $mode in
+    coverage) colock_bootstrap --tests --coverage ;;
+    asan | tsan) colock_bootstrap --tests ;;
+    *) colock_bootstrap "${colock_release_needs[@]}" ;;
+esac
 "$colock_root/cmake/bootstrap.sh" --servers || say "tests on other servers than the system's are left out"
 case $mode in
     coverage) measure_coverage ;;

@@ -48,6 +48,85 @@ moved() {
     [[ ! -e $work/build/release/CMakeCache.txt ]] || fail "the other folder's cache was kept"
 }
 
+# What cmake/bootstrap.sh would install for each need on a machine that has none of it.
+needs() {
+    local bootstrap=$work/cmake/bootstrap.sh library='g++ cmake ninja-build nlohmann-json3-dev libssl-dev' need each
+    if [[ ! -r /etc/os-release ]] || ! grep -qx 'ID=debian' /etc/os-release; then return 0; fi
+    mkdir -p "$work/cmake" "$work/bin"
+    cp "$root/cmake/bootstrap.sh" "$work/cmake"
+    printf '#!/bin/sh\n' >"$work/bin/dpkg-query"   # it finds no package
+    chmod +x "$work/bin/dpkg-query"
+    export PATH=$work/bin:$PATH COLOCK_BOOST_VERSION=1.88
+    expect 1 "missing: $library Boost 1.88." followed_by_dot "$bootstrap" --check --library
+    expect 1 "missing: $library libcli11-dev libsqlite3-dev redis-server curl Boost 1.88." \
+        followed_by_dot "$bootstrap" --check --examples
+    expect 1 "missing: $library libcli11-dev libbenchmark-dev redis-server Boost 1.88." \
+        followed_by_dot "$bootstrap" --check --benchmarks
+    expect 1 "missing: clang-format." followed_by_dot "$bootstrap" --check --format
+    expect 1 "missing: gcovr clang-tidy python3." followed_by_dot "$bootstrap" --check --coverage --tidy
+    expect 1 "missing: g++ cmake ninja-build doxygen." followed_by_dot "$bootstrap" --check --reference
+    expect 1 "missing: g++ g++-99." followed_by_dot "$bootstrap" --check --compiler g++-99
+    expect 2 "--compiler needs a name" "$bootstrap" --compiler
+    expect 2 "--compiler needs a name" "$bootstrap" --compiler --check
+    for need in '' --work; do   # each package once
+        for each in libcli11-dev liblua5.1-0-dev libbenchmark-dev gcovr clang-format clang-tidy doxygen pkgconf ccache; do
+            # shellcheck disable=SC2086  # no argument, or one
+            expect 1 " $each " "$bootstrap" --check $need
+            # shellcheck disable=SC2086
+            (($("$bootstrap" --check $need | tr ' ' '\n' | grep -cx "$each") == 1)) || fail "bootstrap.sh $need names $each twice"
+        done
+    done
+}
+
+# So that the end of the output can be expected, too.
+followed_by_dot() {
+    local status=0 output
+    output=$("$@") || status=$?
+    printf '%s.\n' "$output"
+    return "$status"
+}
+
+# Each script asks cmake/bootstrap.sh for what it uses, and for nothing else.
+callers() {
+    local script release='--tests --examples --benchmarks'
+    mkdir -p "$work/cmake"
+    cp "$root/cmake/script.sh" "$work/cmake"
+    # shellcheck disable=SC2016  # the inner shell's
+    printf '#!/bin/sh\necho "asked for: $*."\nexit 9\n' >"$work/cmake/bootstrap.sh"
+    chmod +x "$work/cmake/bootstrap.sh"
+    for script in examples/like_counter/demo.sh .ci/run test/{run,lint,compilers}.sh \
+        test/{simulation,benchmark,interop}/run.sh test/interop/others.sh test/integration/chaos.sh; do
+        mkdir -p "$work/${script%/*}"
+        cp "$root/$script" "$work/$script"
+    done
+    asks "--examples" examples/like_counter/demo.sh --seconds 1
+    asks "$release" test/run.sh
+    asks "$release" test/run.sh --quick
+    asks "$release" test/run.sh --standstill
+    asks "--tests" test/run.sh --asan
+    asks "--tests" test/run.sh --tsan --quick
+    asks "--tests --coverage" test/run.sh --coverage
+    asks "--format" test/lint.sh --format
+    asks "--format" test/lint.sh --fix
+    asks "--reference" test/lint.sh --reference
+    asks "--tidy $release" test/lint.sh --tidy
+    asks "--format --reference --tidy $release" test/lint.sh
+    asks "--benchmarks" test/benchmark/run.sh --micro
+    asks "--benchmarks --valkey" test/benchmark/run.sh --workload native_release
+    asks "$release" test/simulation/run.sh --seconds 1
+    asks "$release" test/integration/chaos.sh --seconds 1
+    asks "$release" test/interop/run.sh
+    asks "--examples" test/compilers.sh --compiler g++-12
+    asks "--work --servers" .ci/run
+}
+
+# asks NEEDS SCRIPT ARGUMENT...
+asks() {
+    local needs=$1 script=$2
+    shift 2
+    expect 9 "asked for: $needs." "$work/$script" "$@"
+}
+
 # Ctrl-C at any moment, including the first ones, is answered by one line. The terminal sends SIGINT to
 # the whole group.
 interrupted() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The like counter, whole: lock servers, a data server, service processes, load, faults, and the check of every like.
 
-# shellcheck source=../../cmake/script.sh
+# shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 
 usage() {
@@ -515,9 +515,9 @@ show_page() {
 
 programs=${LIKE_COUNTER_PROGRAMS:-}
 if [[ -z $programs ]]; then
-    colock_bootstrap
-    colock_build release like_counter_service like_counter_driver
-    programs=$colock_root/build/release/examples/like_counter
+    colock_bootstrap --examples
+    colock_build examples like_counter_service like_counter_driver
+    programs=$colock_root/build/examples/examples/like_counter
 fi
 temporary_folder work
 if $page; then show_page; fi

@@ -67,7 +67,7 @@ TEXT
 }
 
 options=()
-bootstrap_options=()
+needs=(--benchmarks)
 peers=false
 micro=false
 from=
@@ -89,7 +89,7 @@ while (($# > 0)); do
         --workload | --repetitions | --seconds)
             option_value "$@"
             options+=("$1" "$2")
-            if [[ $2 == native_release ]]; then bootstrap_options=(--valkey); fi
+            if [[ $2 == native_release ]]; then needs=(--benchmarks --valkey); fi
             shift
             ;;
         *) common_option "$1" ;;
@@ -97,8 +97,8 @@ while (($# > 0)); do
     shift
 done
 
-colock_bootstrap "${bootstrap_options[@]}"
-if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} ]]; then
+colock_bootstrap "${needs[@]}"
+if [[ " ${needs[*]} " == *" --valkey "* ]] && [[ -z ${COLOCK_REDIS_SERVER:-} ]]; then
     # Prefers the unpacked Valkey over that of the system.
     COLOCK_REDIS_SERVER=$(PATH=$colock_root/build/valkey:$PATH command -v valkey-server) || die "there is no Valkey here"
     export COLOCK_REDIS_SERVER

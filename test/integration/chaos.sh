@@ -88,7 +88,7 @@ while (($# > 0)); do
     shift
 done
 
-colock_bootstrap
+colock_bootstrap "${colock_release_needs[@]}"
 colock_build release chaos
 say "locks under random faults"
 run_with_servers "$colock_root/build/release/test/integration/chaos/chaos" "${options[@]}"

@@ -65,7 +65,7 @@ wanted() { [[ -z $only || $only == "$1"_* ]]; }
 
 programs=${COLOCK_INTEROP_PROGRAMS:-}
 if [[ -z $programs ]]; then
-    colock_bootstrap
+    colock_bootstrap "${colock_release_needs[@]}"
     colock_build release interop_driver
     programs=$colock_root/build/release/test/interop
 fi

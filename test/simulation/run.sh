@@ -57,7 +57,7 @@ while (($# > 0)); do
     shift
 done
 
-colock_bootstrap
+colock_bootstrap "${colock_release_needs[@]}"
 colock_build release "$program"
 say "simulating"
 run_interruptible "$colock_root/build/release/test/simulation/$program" "${options[@]}"

@@ -16,7 +16,7 @@ void sorted_set::put(std::string_view name, double score) {
     erase(name);
     score += 0.0;  // Servers store -0 as 0.
     const auto at = std::ranges::find_if(members_, [&](const member& one) {
-        return std::tie(one.score, one.name) > std::tuple<double, std::string_view>(score, name);
+        return std::tuple(one.score, std::string_view(one.name)) > std::tuple(score, name);
     });
     members_.insert(at, {score, std::string(name)});
 }

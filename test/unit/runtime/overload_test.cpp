@@ -15,7 +15,6 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <vector>
 
@@ -181,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_distant_server_barely_reduces_throughput) {
 BOOST_AUTO_TEST_CASE(time_in_the_send_queue_does_not_count_as_a_timeout) {
     slow_server one(3000);  // Work for three seconds.
     BOOST_TEST_REQUIRE(one.world().run_until([&] {
-        return std::ranges::all_of(std::views::reverse(one.all), &virtual_acquire::is_finished);
+        return std::ranges::all_of(one.all.rbegin(), one.all.rend(), &virtual_acquire::is_finished);
     }));
     BOOST_TEST(std::ranges::all_of(one.all, &virtual_acquire::granted));
     BOOST_TEST(std::ranges::is_sorted(one.all, {}, &virtual_acquire::finished_at));
@@ -193,7 +192,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_not_sent_in_time_reports_overload) {
     const auto timed = one.client->acquire("timed", one.client->usual_policy(), now + 400ms);
     const auto single = one.client->acquire("single", one.client->usual_policy(), now - 1ms);
     for (const auto& [late, limit] : {std::pair(timed, 400ms), std::pair(single, 250ms)}) {
-        BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST_REQUIRE(one.world().run_until([&late = late] { return late->is_finished; }));
         BOOST_TEST((late->outcome == acquire_outcome::no_quorum));
         BOOST_TEST((late->finished_at == now + limit));
         BOOST_TEST(late->text.find("the client is overloaded: ") != std::string::npos, late->text);
@@ -222,7 +221,7 @@ struct many_leases : slow_server {
     explicit many_leases(std::size_t count) : slow_server(count) { wait(); }
     void wait() {
         BOOST_TEST_REQUIRE(world().run_until([this] {
-            return std::ranges::all_of(std::views::reverse(all), &virtual_acquire::granted);
+            return std::ranges::all_of(all.rbegin(), all.rend(), &virtual_acquire::granted);
         }));
     }
 
@@ -237,7 +236,7 @@ struct many_leases : slow_server {
 
 /// Checks in reverse order, because the last release is usually answered last.
 bool is_each_told(const std::vector<std::shared_ptr<virtual_release>>& releases) {
-    return std::ranges::all_of(std::views::reverse(releases),
+    return std::ranges::all_of(releases.rbegin(), releases.rend(),
                                [](const auto& one) { return one->told.has_value(); });
 }
 

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(all_permits_are_granted_and_no_more) {
 /// numbers at first.
 BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
     for (const std::uint32_t count : {1U, 2U}) {
-        for (int i = 0; i != 200; ++i) {
+        for (std::size_t i = 0; i != 200; ++i) {
             for (std::size_t n = 0; n != 3; ++n) {
                 server(n).latency = std::chrono::microseconds(20 + 10 * ((i + n) % 7));
             }

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_SUITE(shared_locks)
 /// Fault 43: a reader that waits before a waiting writer does not block writers, and no mark blocks it. The
 /// first writer keeps Bob out. The second writer arrives after Bob.
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *label("fault-43")) {
-    for (const std::size_t servers : {1, 5}) {
+    for (const std::size_t servers : {1U, 5U}) {
         virtual_deployment some(servers);
         some.tell_changes();
         const auto ann = some.make_client();
@@ -151,9 +151,9 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *lab
 
 /// Fault 43: in any case, one of them enters soon after the last holder has left.
 BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
-    for (const std::size_t servers : {1, 3, 5}) {
-        for (const std::size_t clients : {2, 3, 4, 8}) {
-            for (const std::uint64_t seed : {113, 120, 126}) {
+    for (const std::size_t servers : {1U, 3U, 5U}) {
+        for (const std::size_t clients : {2U, 3U, 4U, 8U}) {
+            for (const std::uint64_t seed : {113U, 120U, 126U}) {
                 virtual_deployment some(servers);
                 some.tell_changes();
                 crowd all(some, clients, seed);

@@ -48,6 +48,7 @@ Each NEED names something that you want to do. The default is --work.
   --reference     make the reference of the API: g++, CMake, Ninja and Doxygen
   --work          all of the above
   --interop       run other lock libraries: node with npm, and redis-py
+  --page          test the page of the like counter: Chromium, and node
   --servers       run tests on other servers. Unpacks Valkey >= 9 and Redis >= 8 into build/valkey/ and build/redis8/.
                   They come from Debian's testing suite, with the libraries that they need. On other systems the tests
                   use the servers that are installed.
@@ -108,6 +109,11 @@ add_need() {
         format) packages+=(clang-format) programs+=(clang-format) ;;
         tidy) packages+=(clang-tidy python3) programs+=(clang-tidy python3) ;;
         reference) packages+=(g++ cmake ninja-build doxygen) programs+=(c++ cmake ninja doxygen) ;;
+        page)
+            packages+=(chromium)
+            programs+=(chromium node)
+            command -v node >/dev/null || packages+=(nodejs)
+            ;;
         interop)   # Node may be installed from another source that includes npm. Debian's npm would not fit it.
             packages+=(python3-redis)
             programs+=(node npm)
@@ -613,7 +619,7 @@ while (($# > 0)); do
         --help | -h) usage; exit 0 ;;
         --check) mode=check ;;
         --print-prefix) mode=print_prefix ;;
-        --library | --examples | --tests | --benchmarks | --coverage | --format | --tidy | --reference | --interop)
+        --library | --examples | --tests | --benchmarks | --coverage | --format | --tidy | --reference | --interop | --page)
             add_need "${1#--}"
             needs=$((needs + 1))
             ;;

@@ -14,6 +14,7 @@
 # - `conformance`: the same votes from every kind of instance.
 # - `package`: consumers of the installed library.
 # - `interop`: other libraries.
+# - `page`: the page of the like counter in a browser.
 # - `chaos`: random faults.
 # - `versions`: servers of other versions than the system's.
 # - `long`: tests that take more than a minute.

@@ -65,6 +65,7 @@ needs() {
     expect 1 "missing: clang-format." followed_by_dot "$bootstrap" --check --format
     expect 1 "missing: gcovr clang-tidy python3." followed_by_dot "$bootstrap" --check --coverage --tidy
     expect 1 "missing: g++ cmake ninja-build doxygen." followed_by_dot "$bootstrap" --check --reference
+    expect 1 "missing: chromium" "$bootstrap" --check --page   # and node, if there is none
     expect 1 "missing: g++ g++-99." followed_by_dot "$bootstrap" --check --compiler g++-99
     expect 2 "--compiler needs a name" "$bootstrap" --compiler
     expect 2 "--compiler needs a name" "$bootstrap" --compiler --check
@@ -117,7 +118,7 @@ callers() {
     asks "$release" test/integration/chaos.sh --seconds 1
     asks "$release" test/interop/run.sh
     asks "--examples" test/compilers.sh --compiler g++-12
-    asks "--work --servers" .ci/run
+    asks "--work --servers --page" .ci/run
 }
 
 # asks NEEDS SCRIPT ARGUMENT...

@@ -25,6 +25,9 @@ must agree. All processes that the demo has started are stopped.
   --stripes N     send all likes to one entity, and divide its users among N locks, 1 to 65536. With 1, all users wait for
                   the same lock.
   --no-lock       use no locks, to show how the totals drift apart. The exit code is 1 then.
+  --page          show everything on a page in a browser, until Ctrl-C. Buttons send likes, switch the locks off, and
+                  stop, kill and restart lock servers. Only --instances and --port go with it.
+  --port N        port of the page on 127.0.0.1, 1024 to 65535 (default: a free port)
   --serve         send no requests. The services run until Ctrl-C, for curl and a browser.
   --json FILE     write the result to FILE
   --help          print this text
@@ -46,6 +49,8 @@ cluster=false
 memory=false
 locking=true
 serve=false
+page=false
+port=
 stale_writer=false
 store=locked
 stripes=
@@ -61,6 +66,7 @@ while (($# > 0)); do
     case $1 in
         --seconds) option_value "$@"; number_option "$1" "$2" 1 3600; seconds=$((10#$2)); shift ;;
         --instances) option_value "$@"; number_option "$1" "$2" 1 25; instances=$((10#$2)); shift ;;
+        --port) option_value "$@"; number_option "$1" "$2" 1024 65535; port=$((10#$2)); shift ;;
         --json) output_option "$@"; json=$2; shift ;;
         --store)
             option_value "$@"
@@ -72,6 +78,7 @@ while (($# > 0)); do
         --cluster) cluster=true ;;
         --memory) memory=true ;;
         --no-lock) locking=false ;;
+        --page) page=true ;;
         --serve) serve=true ;;
         --stale-writer) stale_writer=true ;;
         *) common_option "$1" ;;
@@ -80,6 +87,10 @@ while (($# > 0)); do
 done
 
 if $cluster && { $memory || [[ -n $instances ]]; }; then refuse "--cluster goes with neither --memory nor --instances"; fi
+if [[ -n $port ]] && ! $page; then refuse "--port needs --page"; fi
+if $page && { $cluster || $memory || $serve || $stale_writer || ! $locking || [[ $store != locked || -n $stripes || -n $json ]]; }; then
+    refuse "only --instances and --port go with --page"
+fi
 instances=${instances:-5}
 if [[ $store == versioned ]]; then
     if ! $locking; then refuse "--store versioned uses no locks anyway"; fi
@@ -488,6 +499,18 @@ TEXT
     die "a service process has ended: $(tail -n 3 "$work"/service*.log)"
 }
 
+# The driver starts the processes itself, because its page stops and restarts them.
+show_page() {
+    local driver status=0
+    say "the page shows $instances lock servers and 2 services. Open its address in a browser. Ctrl-C ends it."
+    (cd "$work" && exec "$programs/like_counter_driver" page --service "$programs/like_counter_service" \
+        --folder "$work" --instances "$instances" ${port:+--port "$port"}) </dev/null &
+    driver=$!
+    stop_at_exit "$driver"
+    wait "$driver" || status=$?
+    exit "$status"
+}
+
 # --- The whole --------------------------------------------------------------------------------------------------------
 
 programs=${LIKE_COUNTER_PROGRAMS:-}
@@ -497,6 +520,7 @@ if [[ -z $programs ]]; then
     programs=$colock_root/build/examples/examples/like_counter
 fi
 temporary_folder work
+if $page; then show_page; fi
 if $cluster; then start_cluster; elif ! $memory; then start_redis_servers; fi
 start_services
 if $serve; then stay_up; fi

@@ -1,23 +1,29 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 // The driver of the like counter: `load` puts load on service processes and then checks every
-// entity; `report` tells what came of it.
+// entity. `report` prints the result. `page` starts everything and shows it in a browser.
 
 #include "load.hpp"
+#include "page_server.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "services.hpp"
+#include "stage.hpp"
+#include "together.hpp"
 #include "verify.hpp"
 #include "workload.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -43,6 +49,9 @@ struct options {
     std::string result_file;  // report: what load has written
     std::string faults_file;
     std::string stale_writes;
+    stage_options stage;
+    std::int64_t ttl_ms = 3000;
+    std::uint16_t port = 0;
 };
 
 /// Empty, or that a result could not be written there: said before the load, not after it.
@@ -115,6 +124,26 @@ void describe_report(CLI::App& app, options& chosen) {
         });
     app.add_option("--json", chosen.json, "file for the result with the faults")
         ->check(writable_file);
+}
+
+void describe_page(CLI::App& app, options& chosen) {
+    app.add_option("--service", chosen.stage.service, "program of the service")
+        ->required()
+        ->check(CLI::ExistingFile);
+    app.add_option("--folder", chosen.stage.folder, "folder for the logs of the processes")
+        ->required()
+        ->check(CLI::ExistingDirectory);
+    app.add_option("--instances", chosen.stage.lock_servers, "number of lock servers")
+        ->check(CLI::Range(1, 25))
+        ->capture_default_str();
+    app.add_option("--ttl-ms", chosen.ttl_ms, "ttl of the locks in ms")
+        ->check(CLI::Range(300, 10'000))
+        ->capture_default_str();
+    app.add_option("--port", chosen.port,
+                   "port of the page on 127.0.0.1. Port 0 selects a free port.")
+        ->capture_default_str();
+    app.add_option("--redis-server", chosen.stage.redis_server, "program of the servers")
+        ->capture_default_str();
 }
 
 asio::ip::tcp::endpoint parse_target(const std::string& text) {
@@ -260,6 +289,53 @@ int report(const options& chosen) {
     return is_good(result) ? 0 : 1;
 }
 
+asio::awaitable<void> serve_page(asio::any_io_executor executor, stage& processes,
+                                 std::uint16_t port, asio::signal_set& signals) {
+    co_await processes.start();
+    page_server server(executor, processes, {asio::ip::address_v4::loopback(), port});
+    std::cout << "page: " << server.address() << std::endl;
+    auto until_signal = [&]() -> asio::awaitable<void> {
+        co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
+        signals.clear();  // A second signal ends this program at once, and with it all processes.
+        co_await server.stop();
+    };
+    std::vector<asio::awaitable<void>> both;
+    both.push_back(server.run());
+    both.push_back(until_signal());
+    co_await together(executor, std::move(both));
+}
+
+asio::awaitable<void> serve_page_and_end(asio::any_io_executor executor, const options& chosen,
+                                         asio::signal_set& signals) {
+    stage processes(executor, chosen.stage);
+    std::exception_ptr failure;
+    try {
+        co_await serve_page(executor, processes, chosen.port, signals);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    co_await processes.end();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
+}
+
+int show_page(options chosen) {
+    chosen.stage.ttl = std::chrono::milliseconds(chosen.ttl_ms);
+    chosen.stage.folder = std::filesystem::absolute(chosen.stage.folder).string();
+    chosen.stage.service = std::filesystem::absolute(chosen.stage.service).string();
+    asio::io_context context(1);
+    asio::signal_set signals(context, SIGINT, SIGTERM);
+    asio::co_spawn(context, serve_page_and_end(context.get_executor(), chosen, signals),
+                   [](const std::exception_ptr& failure) {
+                       if (failure) {
+                           std::rethrow_exception(failure);
+                       }
+                   });
+    context.run();
+    return 0;
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Drives the like counter.", "like_counter_driver");
     options chosen;
@@ -267,13 +343,19 @@ int run(int argc, char** argv) {
     CLI::App& load_command =
         *app.add_subcommand("load", "sends requests to the services, and checks the replies");
     CLI::App& report_command = *app.add_subcommand("report", "prints the result");
+    CLI::App& page_command = *app.add_subcommand(
+        "page", "starts lock servers, a data server and services, and shows them in a browser");
     app.require_subcommand(1);
     describe_load(load_command, chosen);
     describe_report(report_command, chosen);
+    describe_page(page_command, chosen);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
+    }
+    if (page_command.parsed()) {
+        return show_page(chosen);
     }
     return load_command.parsed() ? load_and_check(chosen) : report(chosen);
 }

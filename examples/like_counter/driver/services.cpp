@@ -23,8 +23,7 @@ namespace {
 constexpr auto poll_interval = std::chrono::milliseconds(20);
 
 bool is_quiet(const nlohmann::json& status) {
-    // The one request in flight is the one that asks.
-    return status.is_object() && status.at("service").at("in_flight").get<int>() <= 1;
+    return status.is_object() && status.at("service").at("in_flight").get<int>() == 0;
 }
 
 bool is_ready(const nlohmann::json& status) {

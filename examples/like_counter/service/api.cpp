@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -60,13 +61,34 @@ http_response icon_response() {
 bool watches(const http_request& request) {
     const auto where = find_route(request.target());
     return where && (where->what == resource::page || where->what == resource::icon ||
-                     where->what == resource::health || where->what == resource::status);
+                     where->what == resource::health || where->what == resource::status ||
+                     where->what == resource::events || where->what == resource::experiment);
+}
+
+/// One reader of events, counted as long as it exists.
+class listener {
+public:
+    explicit listener(int& count) : count_(count) { ++count_; }
+    ~listener() { --count_; }
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+
+    /// The last event that it was sent.
+    std::string last;
+
+private:
+    int& count_;
+};
+
+std::optional<entity_id> entity_of(const route& where) {
+    return where.entity ? std::optional<entity_id>(*where.entity) : std::nullopt;
 }
 
 }  // namespace
 
 asio::awaitable<http_response> api::answer(http_request request) {
-    ++counters_.in_flight;
+    const bool counts = !watches(request);
+    counters_.in_flight += counts ? 1 : 0;
     http_response response;
     std::exception_ptr failure;
     try {
@@ -77,9 +99,9 @@ asio::awaitable<http_response> api::answer(http_request request) {
     if (failure) {
         response = to_response(to_api_error(failure));
     }
-    --counters_.in_flight;
     // A /healthz that says "unavailable" is an answer, not an error.
-    if (!watches(request)) {
+    if (counts) {
+        --counters_.in_flight;
         count(response);
     }
     co_return response;
@@ -102,7 +124,14 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
         case resource::health:
             co_return co_await health();
         case resource::status:
-            co_return status();
+            co_return json_response(http::status::ok, status());
+        case resource::events:
+            entity_of(*where);  // A wrong id is the first reason to refuse a stream.
+            throw api_error(http::status::service_unavailable, "too_many_listeners",
+                            "there are " + std::to_string(most_listeners) +
+                                " readers of events already, which is the most");
+        case resource::experiment:
+            co_return experiment(request);
         case resource::author:
             co_return co_await author(*where);
         case resource::entity_likes:
@@ -167,16 +196,76 @@ asio::awaitable<http_response> api::health() {
     co_return json_response(healthy ? http::status::ok : http::status::service_unavailable, body);
 }
 
-http_response api::status() const {
+std::optional<event_stream> api::stream(const http_request& request) {
+    const auto where = find_route(request.target());
+    if (!where || where->what != resource::events || request.method() != http::verb::get ||
+        listeners_ == most_listeners) {
+        return std::nullopt;
+    }
+    std::optional<entity_id> entity;
+    try {
+        entity = entity_of(*where);
+    } catch (const invalid_input&) {
+        return std::nullopt;
+    }
+    auto reader = std::make_shared<listener>(listeners_);
+    event_stream events;
+    events.next = [this, entity, reader]() -> asio::awaitable<std::string> {
+        std::string now = co_await event(entity);
+        if (now == reader->last) {
+            co_return std::string();
+        }
+        reader->last = now;
+        co_return now;
+    };
+    return events;
+}
+
+asio::awaitable<std::string> api::event(std::optional<entity_id> entity) {
+    nlohmann::json body;
+    std::optional<entity_record> found;
+    if (entity) {
+        try {
+            found = co_await store_.read(*entity, std::nullopt, 0);
+        } catch (const store_error&) {
+            // The event has no post.
+        }
+    }
+    body = status();
+    if (found) {
+        body["post"] = {
+            {"entity", entity->value()}, {"likes", found->likes}, {"counted", found->counted}};
+    }
+    co_return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+http_response api::experiment(const http_request& request) {
+    if (!allows_experiments_) {
+        throw api_error(http::status::forbidden, "no_experiments",
+                        "start the service with --experiments to allow this");
+    }
+    const experiment_request wanted = read_experiment(request);
+    if (wanted.locking && locks_ == nullptr) {
+        throw invalid_input("locking", "cannot be changed, because the service has no locks");
+    }
+    likes_.use_locks(wanted.locking.value_or(likes_.uses_locks()));
+    if (wanted.dawdle) {
+        likes_.set_dawdle(*wanted.dawdle);
+    }
+    return json_response(http::status::ok, {{"locking", likes_.uses_locks()}});
+}
+
+nlohmann::json api::status() const {
     nlohmann::json body{{"service", to_json(counters_)},
                         {"store", {{"kind", store_.kind()}}},
-                        {"locking", locks_ != nullptr || !store_.needs_lock()},
+                        {"locking", likes_.uses_locks() || !store_.needs_lock()},
+                        {"in_use", likes_.locks_in_use().to_json()},
                         {"instances", nlohmann::json::array()}};
     if (locks_ != nullptr) {
         body["instances"] = to_json(locks_->instances());
         body["locks"] = to_json(locks_->counters());
     }
-    return json_response(http::status::ok, body);
+    return body;
 }
 
 void api::count(const http_response& response) {

@@ -13,6 +13,11 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
 namespace like_counter {
 
 /// From requests to answers:
@@ -29,17 +34,32 @@ namespace like_counter {
 /// | `GET /v1/authors/{id}`                         | `{"author", "likes"}`                       |
 /// | `GET /healthz`                                 | 200, or 503 and what is missing             |
 /// | `GET /v1/status`                               | instances, lock counters, service counters  |
+/// | `GET /v1/events`                               | the same and the locks in use, as a stream  |
+/// |                                                | of server-sent events;                      |
+/// |   `?entity=id` adds                            | `"post"`, as of that entity                 |
+/// | `PUT /v1/experiment` `{"locking", "dawdle_ms"}`| `{"locking"}`. Needs --experiments           |
 /// | `GET /`                                        | a page that shows all this                  |
 ///
 /// An entity's id is `<author>.<name>`. Errors: see api_error.hpp.
 class api {
 public:
     /// `locks` may be null: see `likes`.
-    api(likes& likes, like_store& store, const colock::client* locks, counters& counters)
-        : likes_(likes), store_(store), locks_(locks), counters_(counters) {}
+    api(likes& likes, like_store& store, const colock::client* locks, bool allows_experiments,
+        counters& counters)
+        : likes_(likes),
+          store_(store),
+          locks_(locks),
+          allows_experiments_(allows_experiments),
+          counters_(counters) {}
 
     /// Answers a request. Does not throw.
     boost::asio::awaitable<http_response> answer(http_request request);
+
+    /// Returns the stream that the request asks for. Returns nothing if it asks for something else, or if there
+    /// are `most_listeners` already. `answer` then says so.
+    std::optional<event_stream> stream(const http_request& request);
+
+    static constexpr int most_listeners = 16;
 
 private:
     boost::asio::awaitable<http_response> dispatch(const http_request& request);
@@ -47,13 +67,17 @@ private:
     boost::asio::awaitable<http_response> entity(const route& where);
     boost::asio::awaitable<http_response> author(const route& where);
     boost::asio::awaitable<http_response> health();
-    [[nodiscard]] http_response status() const;
+    http_response experiment(const http_request& request);
+    [[nodiscard]] nlohmann::json status() const;
+    boost::asio::awaitable<std::string> event(std::optional<entity_id> entity);
     void count(const http_response& response);
 
     likes& likes_;
     like_store& store_;
     const colock::client* locks_;
+    bool allows_experiments_;
     counters& counters_;
+    int listeners_ = 0;
 };
 
 }  // namespace like_counter

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace like_counter {
@@ -29,12 +30,25 @@ struct http_limits {
     std::chrono::milliseconds transfer_timeout = std::chrono::seconds(10);
 };
 
-/// What the server asks of the program above it. Neither may throw.
+/// A stream of server-sent events. The server asks for an event only when it has sent the one before, so a
+/// slow reader misses events instead of making them queue up.
+struct event_stream {
+    /// Returns the data of the next event, or an empty text if nothing has changed. Must not throw.
+    std::function<boost::asio::awaitable<std::string>()> next;
+    /// The time between two calls of `next`.
+    std::chrono::milliseconds interval = std::chrono::milliseconds(500);
+    /// After this time without an event, the server sends a comment. This shows that the reader is still there.
+    std::chrono::milliseconds heartbeat = std::chrono::seconds(1);
+};
+
+/// What the server asks of the program above it. None of these may throw.
 struct http_handler {
     /// Answers one request.
     std::function<boost::asio::awaitable<http_response>(http_request)> answer;
     /// Words an answer to what is no proper request: the status, and what was wrong.
     std::function<http_response(boost::beast::http::status, const std::string&)> refuse;
+    /// Optional. Returns a stream if the request asks for one and may have it. Otherwise `answer` is asked.
+    std::function<std::optional<event_stream>(const http_request&)> stream{};
 };
 
 }  // namespace like_counter

@@ -4,7 +4,9 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/socket_base.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -15,6 +17,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -52,7 +55,10 @@ std::optional<http::status> status_for(error_code problem) {
 
 http_session::http_session(asio::ip::tcp::socket socket, const http_limits& limits,
                            const http_handler& handler)
-    : stream_(std::move(socket)), limits_(limits), handler_(handler) {
+    : stream_(std::move(socket)),
+      limits_(limits),
+      handler_(handler),
+      pause_(stream_.get_executor()) {
     error_code ignored;  // a matter of speed only
     stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
 }
@@ -75,6 +81,7 @@ void http_session::finish() {
     if (between_requests_ && !(parser_ && parser_->got_some())) {
         stream_.cancel();
     }
+    pause_.cancel();
 }
 
 void http_session::abort() {
@@ -117,11 +124,49 @@ asio::awaitable<bool> http_session::answer() {
     http_request request = parser_->release();
     const bool wants_more = request.keep_alive();
     const bool wants_body = request.method() != http::verb::head;
+    if (handler_.stream) {
+        if (auto events = handler_.stream(request)) {
+            co_await send_events(std::move(*events));
+            co_return false;
+        }
+    }
     http_response response = co_await handler_.answer(std::move(request));
     if (!wants_body) {
         response.body().clear();
     }
     co_return co_await send(std::move(response), wants_more && !finishing_);
+}
+
+// A socket's send buffer grows to megabytes for a reader that does not read. Here it stays small. The reader has
+// `transfer_timeout` to take an event, or it is left.
+asio::awaitable<void> http_session::send_events(event_stream events) {
+    error_code ignored;
+    stream_.socket().set_option(asio::socket_base::send_buffer_size(64 * 1024), ignored);
+    std::string text =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
+        "Connection: close\r\n\r\nretry: 1000\n\n";
+    bool open = co_await send_text(std::move(text));
+    auto sent = std::chrono::steady_clock::now();
+    while (open && !finishing_) {
+        const std::string data = co_await events.next();
+        const auto now = std::chrono::steady_clock::now();
+        if (!data.empty() || now - sent >= events.heartbeat) {
+            text = data.empty() ? ": heartbeat\n\n" : "data: " + data + "\n\n";
+            open = co_await send_text(std::move(text));
+            sent = now;
+        }
+        if (open && !finishing_) {
+            pause_.expires_after(events.interval);
+            co_await pause_.async_wait(as_result);
+        }
+    }
+}
+
+asio::awaitable<bool> http_session::send_text(std::string text) {
+    stream_.expires_after(limits_.transfer_timeout);
+    const auto [failure, size] = co_await asio::async_write(stream_, asio::buffer(text), as_result);
+    stream_.expires_never();
+    co_return !failure;
 }
 
 asio::awaitable<void> http_session::refuse(error_code problem) {

@@ -8,12 +8,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <optional>
+#include <string>
 
 namespace like_counter {
 
@@ -40,6 +42,8 @@ private:
     boost::asio::awaitable<boost::system::error_code> read_request();
     boost::asio::awaitable<void> allow_body();
     boost::asio::awaitable<bool> answer();
+    boost::asio::awaitable<void> send_events(event_stream events);
+    boost::asio::awaitable<bool> send_text(std::string text);
     boost::asio::awaitable<void> refuse(boost::system::error_code problem);
     boost::asio::awaitable<bool> send(http_response response, bool keep_alive);
     boost::asio::awaitable<void> close();
@@ -50,6 +54,7 @@ private:
     const http_limits& limits_;
     const http_handler& handler_;
     boost::asio::cancellation_signal abort_;
+    boost::asio::steady_timer pause_;  // between two events of a stream
     bool between_requests_ = true;
     bool finishing_ = false;
 };

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,7 @@ namespace like_counter {
 namespace {
 
 constexpr std::size_t most_users_told = 1000;
+constexpr std::uint64_t most_dawdle_ms = 60'000;
 
 // The media type alone, without parameters such as charset.
 std::string_view media_type(const http_request& request) {
@@ -85,6 +87,25 @@ std::size_t number_in(const std::string& text) {
 }
 
 }  // namespace
+
+experiment_request read_experiment(const http_request& request) {
+    check_media_type(request);
+    const nlohmann::json body = parse_object(request.body());
+    experiment_request wanted;
+    if (const auto found = body.find("locking"); found != body.end()) {
+        if (!found->is_boolean()) {
+            throw invalid_input("locking", "must be true or false");
+        }
+        wanted.locking = found->get<bool>();
+    }
+    if (const auto found = body.find("dawdle_ms"); found != body.end()) {
+        if (!found->is_number_unsigned() || found->get<std::uint64_t>() > most_dawdle_ms) {
+            throw invalid_input("dawdle_ms", "expected a number from 0 to 60000");
+        }
+        wanted.dawdle = std::chrono::milliseconds(found->get<std::int64_t>());
+    }
+    return wanted;
+}
 
 wish read_wish(const http_request& request, const route& where) {
     entity_id entity(where.id);

@@ -7,6 +7,7 @@
 #include "http_message.hpp"
 #include "route.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 
@@ -21,6 +22,15 @@ struct entity_query {
 /// Reads a POST or DELETE on an entity's likes. Throws `invalid_input`, and `api_error` for a body
 /// that is no JSON object.
 wish read_wish(const http_request& request, const route& where);
+
+/// What a request to change the experiment wants. What it leaves out stays as it is.
+struct experiment_request {
+    std::optional<bool> locking;                      ///< use the locks?
+    std::optional<std::chrono::milliseconds> dawdle;  ///< pause before each write
+};
+
+/// Reads a PUT on the experiment. Throws as `read_wish` does.
+experiment_request read_experiment(const http_request& request);
 
 /// Reads a GET on an entity's likes. Throws `invalid_input`.
 entity_query read_entity_query(const route& where);

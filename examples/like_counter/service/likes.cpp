@@ -40,7 +40,7 @@ asio::awaitable<outcome> likes::fulfil(wish the_wish) {
     outcome result{};
     if (!store_.needs_lock()) {
         result = co_await store_.change(std::move(the_wish));
-    } else if (locks_ != nullptr) {
+    } else if (uses_locks()) {
         result = co_await fulfil_locked(std::move(the_wish));
     } else {
         result = co_await visit(std::move(the_wish), nullptr);
@@ -53,8 +53,10 @@ asio::awaitable<outcome> likes::fulfil(wish the_wish) {
 asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
     const colock::mutex lock = lock_for(the_wish);
     std::optional<stale_write> refused;
-    auto critical_section = [this, &the_wish,
-                             &refused](colock::lease& held) -> asio::awaitable<outcome> {
+    activity::request request(activity_, std::string(lock.resource()));
+    auto critical_section = [this, &the_wish, &refused,
+                             &request](colock::lease& held) -> asio::awaitable<outcome> {
+        request.acquired(held.fence());
         try {
             co_return co_await visit(the_wish, &held);
         } catch (const stale_write& failure) {

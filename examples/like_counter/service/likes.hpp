@@ -3,6 +3,7 @@
 #ifndef LIKE_COUNTER_LIKES_HPP
 #define LIKE_COUNTER_LIKES_HPP
 
+#include "activity.hpp"
 #include "counters.hpp"
 #include "domain.hpp"
 #include "like_store.hpp"
@@ -52,6 +53,16 @@ public:
     /// was written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
     boost::asio::awaitable<outcome> fulfil(wish the_wish);
 
+    /// Whether requests from now on use the locks. There must be locks to use.
+    void use_locks(bool on) noexcept { uses_locks_ = on; }
+    [[nodiscard]] bool uses_locks() const noexcept { return uses_locks_ && locks_ != nullptr; }
+
+    /// Changes the pause before each write.
+    void set_dawdle(std::chrono::milliseconds dawdle) noexcept { dawdle_ = dawdle; }
+
+    /// The locks that are held and waited for.
+    [[nodiscard]] activity& locks_in_use() noexcept { return activity_; }
+
 private:
     boost::asio::awaitable<outcome> fulfil_locked(wish the_wish);
     boost::asio::awaitable<outcome> visit(wish the_wish, const colock::lease* held);
@@ -70,6 +81,8 @@ private:
     std::chrono::milliseconds patience_;
     std::chrono::milliseconds dawdle_;
     counters& counters_;
+    activity activity_;
+    bool uses_locks_ = true;
     std::string visit_prefix_;
     std::uint64_t visits_ = 0;
 };

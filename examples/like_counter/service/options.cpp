@@ -40,6 +40,7 @@ struct raw_options {
     std::int64_t ttl_ms = 3000;
     std::int64_t patience_ms = 5000;
     std::int64_t dawdle_ms = 0;
+    bool experiments = false;
     std::int64_t stop_patience_ms = 5000;
     std::uint64_t max_body_bytes = http_limits().body_bytes;
     std::uint32_t max_header_bytes = http_limits().header_bytes;
@@ -59,6 +60,9 @@ void describe(CLI::App& app, raw_options& raw) {
                    "wait for so many ms before each write, like a process that is stopped there")
         ->check(CLI::Range(0, 60'000))
         ->capture_default_str();
+    app.add_flag("--experiments", raw.experiments,
+                 "let requests to /v1/experiment switch the locks off and set --dawdle-ms. "
+                 "Only for a demonstration on this machine.");
     app.add_flag("--no-lock", raw.no_lock, "use no locks, to show how the totals drift apart");
     app.add_option("--data", raw.data,
                    "server of the data: redis://host[:port][/database], "
@@ -192,6 +196,7 @@ options interpret(const raw_options& raw) {
     }
     result.patience = milliseconds(raw.patience_ms);
     result.dawdle = milliseconds(raw.dawdle_ms);
+    result.allows_experiments = raw.experiments;
     result.stop_patience = milliseconds(raw.stop_patience_ms);
     result.http.body_bytes = raw.max_body_bytes;
     result.http.header_bytes = raw.max_header_bytes;

@@ -34,6 +34,12 @@ std::optional<route> by_segments(const std::vector<std::string>& path) {
     if (path.size() == 2 && path[1] == "status") {
         return route{resource::status, {}, {}, {}};
     }
+    if (path.size() == 2 && path[1] == "events") {
+        return route{resource::events, {}, {}, {}};
+    }
+    if (path.size() == 2 && path[1] == "experiment") {
+        return route{resource::experiment, {}, {}, {}};
+    }
     if (path.size() == 3 && path[1] == "authors") {
         return route{resource::author, path[2], {}, {}};
     }
@@ -58,6 +64,7 @@ std::optional<route> find_route(std::string_view target) {
     if (found) {
         found->user = parameter(*url, "user");
         found->users = parameter(*url, "users");
+        found->entity = parameter(*url, "entity");
     }
     return found;
 }
@@ -66,7 +73,15 @@ const std::vector<http::verb>& methods_of(resource what) {
     static const std::vector<http::verb> read{http::verb::get};
     static const std::vector<http::verb> read_and_write{http::verb::get, http::verb::post,
                                                         http::verb::delete_};
-    return what == resource::entity_likes ? read_and_write : read;
+    static const std::vector<http::verb> put{http::verb::put};
+    switch (what) {
+        case resource::entity_likes:
+            return read_and_write;
+        case resource::experiment:
+            return put;
+        default:
+            return read;
+    }
 }
 
 }  // namespace like_counter

@@ -13,14 +13,15 @@
 namespace like_counter {
 
 /// `icon` is what a browser asks for by itself.
-enum class resource { page, icon, health, status, entity_likes, author };
+enum class resource { page, icon, health, status, events, experiment, entity_likes, author };
 
 /// Where a request goes: what its target names, decoded.
 struct route {
     resource what;
-    std::string id;                    ///< of the entity or the author
-    std::optional<std::string> user;   ///< query parameter `user`
-    std::optional<std::string> users;  ///< query parameter `users`
+    std::string id;                       ///< of the entity or the author
+    std::optional<std::string> user;      ///< query parameter `user`
+    std::optional<std::string> users;     ///< query parameter `users`
+    std::optional<std::string> entity{};  ///< query parameter `entity`
 };
 
 /// Reads a request's target; nothing if it names no resource.

@@ -41,7 +41,8 @@ http_handler handler_of(api& api) {
     return {[&api](http_request request) { return api.answer(std::move(request)); },
             [](boost::beast::http::status status, const std::string& message) {
                 return refuse_request(status, message);
-            }};
+            },
+            [&api](const http_request& request) { return api.stream(request); }};
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ service::service(asio::any_io_executor executor, const options& options)
       locks_(make_locks(executor, options)),
       likes_(*store_, locks_ ? &*locks_ : nullptr, options.lock, options.stripes, options.patience,
              options.dawdle, counters_),
-      api_(likes_, *store_, locks_ ? &*locks_ : nullptr, counters_),
+      api_(likes_, *store_, locks_ ? &*locks_ : nullptr, options.allows_experiments, counters_),
       server_(executor, options.listen, options.http, handler_of(api_)),
       stop_patience_(options.stop_patience) {}
 

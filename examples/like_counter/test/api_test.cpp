@@ -7,8 +7,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace like_counter::test {
@@ -22,7 +24,8 @@ std::vector<std::string> in_memory() {
 }
 
 struct fixture {
-    fixture() : process(in_memory()), address(process.listens_at().value()) {}
+    explicit fixture(std::vector<std::string> arguments = in_memory())
+        : process(std::move(arguments)), address(process.listens_at().value()) {}
 
     response ask(std::string_view text) const { return http_connection(address).exchange(text); }
 
@@ -37,6 +40,29 @@ struct fixture {
 nlohmann::json error_in(const response& answer) {
     return nlohmann::json::parse(answer.body()).at("error");
 }
+
+/// The next event of a stream.
+nlohmann::json event_of(http_connection& stream) {
+    const std::string field = "data: ";
+    std::string line;
+    while (!line.starts_with(field)) {
+        line = stream.receive_line();
+    }
+    return nlohmann::json::parse(line.substr(field.size()));
+}
+
+struct fixture_with_experiments : fixture {
+    static std::vector<std::string> arguments() {
+        std::vector<std::string> all = in_memory();
+        all.emplace_back("--experiments");
+        return all;
+    }
+    fixture_with_experiments() : fixture(arguments()) {}
+
+    response change(const std::string& body) const {
+        return ask(request_text("PUT", "/v1/experiment", body));
+    }
+};
 
 const std::string likes = "/v1/entities/ada.first/likes";
 const std::string bob = R"({"user": "bob"})";
@@ -240,6 +266,114 @@ BOOST_AUTO_TEST_CASE(health_and_status_describe_the_instances) {
     }
     BOOST_TEST(status["instances"][0]["address"] == "memory://a");
     BOOST_TEST(status["locking"] == true);
+}
+
+BOOST_AUTO_TEST_CASE(events_show_the_status_and_a_post) {
+    http_connection stream(address);
+    stream.send(request_text("GET", "/v1/events?entity=ada.first"));
+    BOOST_TEST(stream.receive_line() == "HTTP/1.1 200 OK\r\n");
+    BOOST_TEST(stream.receive_line() == "Content-Type: text/event-stream\r\n");
+    const auto first = event_of(stream);
+    BOOST_TEST(first["instances"].size() == 3U);
+    BOOST_TEST(first["post"]["likes"] == 0);
+    BOOST_TEST(first["in_use"]["leases"].empty());
+    json(request_text("POST", likes, bob));
+    auto later = event_of(stream);
+    while (later["post"]["likes"] == 0) {
+        later = event_of(stream);
+    }
+    BOOST_TEST(later["post"]["counted"] == 1);
+    BOOST_TEST(later["in_use"]["waits"]["count"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(readers_of_events_are_limited_and_not_counted) {
+    std::vector<std::unique_ptr<http_connection>> streams;
+    for (int i = 0; i != 16; ++i) {
+        streams.push_back(std::make_unique<http_connection>(address));
+        streams.back()->send(request_text("GET", "/v1/events"));
+        event_of(*streams.back());
+    }
+    const response refused = ask(request_text("GET", "/v1/events"));
+    BOOST_TEST(refused.result_int() == 503U);
+    BOOST_TEST(error_in(refused)["code"] == "too_many_listeners");
+    const auto service = json(request_text("GET", "/v1/status"))["service"];
+    BOOST_TEST(service["requests"] == 0);
+    BOOST_TEST(service["errors"] == 0);
+    BOOST_TEST(service["in_flight"] == 0);
+
+    streams.clear();  // The service finds out when it sends the next event or heartbeat.
+    const auto deadline = std::chrono::steady_clock::now() + soon;
+    std::string status;
+    while (status != "HTTP/1.1 200 OK\r\n" && std::chrono::steady_clock::now() < deadline) {
+        http_connection again(address);
+        again.send(request_text("GET", "/v1/events"));
+        status = again.receive_line();
+    }
+    BOOST_TEST(status == "HTTP/1.1 200 OK\r\n");
+}
+
+BOOST_AUTO_TEST_CASE(events_of_a_wrong_post_are_rejected) {
+    const response answer = ask(request_text("GET", "/v1/events?entity=ada"));
+    BOOST_TEST(answer.result_int() == 400U);
+    BOOST_TEST(ask(request_text("POST", "/v1/events")).result_int() == 405U);
+}
+
+BOOST_AUTO_TEST_CASE(stopping_ends_a_stream_of_events) {
+    http_connection stream(address);
+    stream.send(request_text("GET", "/v1/events"));
+    event_of(stream);
+    process.ask_to_stop();
+    BOOST_TEST((process.exit_code_within(soon) == 0));
+}
+
+BOOST_AUTO_TEST_CASE(experiments_need_the_option) {
+    const response answer = ask(request_text("PUT", "/v1/experiment", R"({"locking": false})"));
+    BOOST_TEST(answer.result_int() == 403U);
+    BOOST_TEST(error_in(answer)["code"] == "no_experiments");
+    BOOST_TEST(json(request_text("GET", "/v1/status"))["locking"] == true);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_experiment_switches_the_locks_off_and_on, fixture_with_experiments) {
+    BOOST_TEST(nlohmann::json::parse(change(R"({"locking": false})").body())["locking"] == false);
+    json(request_text("POST", likes, bob));
+    auto status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["locking"] == false);
+    BOOST_TEST(status["locks"]["acquired"] == 0);
+    BOOST_TEST(nlohmann::json::parse(change(R"({"locking": true})").body())["locking"] == true);
+    json(request_text("DELETE", likes, bob));
+    status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["locking"] == true);
+    BOOST_TEST(status["locks"]["acquired"] == 1);
+    BOOST_TEST(status["service"]["requests"] == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(events_show_a_held_lock_and_its_waiters, fixture_with_experiments) {
+    BOOST_TEST(change(R"({"dawdle_ms": 2000})").result_int() == 200U);
+    http_connection holder(address);
+    http_connection waiter(address);
+    holder.send(request_text("POST", likes, bob));
+    waiter.send(request_text("POST", likes, R"({"user": "eve"})"));
+    http_connection stream(address);
+    stream.send(request_text("GET", "/v1/events"));
+    auto used = event_of(stream)["in_use"];
+    while (used["leases"].empty() || used["waiting"].empty()) {
+        used = event_of(stream)["in_use"];
+    }
+    BOOST_TEST(used["leases"][0]["name"] == "like:ada.first");
+    BOOST_TEST(used["leases"][0]["fence"].is_string());
+    BOOST_TEST(used["waiting"][0]["waiters"] == 1);
+    change(R"({"dawdle_ms": 0})");
+    BOOST_TEST(holder.receive().result_int() == 200U);
+    BOOST_TEST(waiter.receive().result_int() == 200U);
+}
+
+BOOST_FIXTURE_TEST_CASE(wrong_experiments_are_rejected, fixture_with_experiments) {
+    for (const char* body :
+         {"[]", R"({"locking": 1})", R"({"dawdle_ms": -1})", R"({"dawdle_ms": 60001})"}) {
+        BOOST_TEST_CONTEXT(body) {
+            BOOST_TEST(change(body).result_int() == 400U);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(the_page_is_served) {

@@ -6,6 +6,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -18,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -53,6 +56,18 @@ public:
         return parser.release();
     }
 
+    /// The next line of anything, with its end. Throws as `receive` does.
+    std::string receive_line() {
+        std::size_t size = 0;
+        run([&]() -> asio::awaitable<void> {
+            size = co_await asio::async_read_until(stream_, text_, '\n', asio::use_awaitable);
+        });
+        std::string line(asio::buffers_begin(text_.data()),
+                         asio::buffers_begin(text_.data()) + static_cast<std::ptrdiff_t>(size));
+        text_.consume(size);
+        return line;
+    }
+
     response exchange(std::string_view text) {
         send(text);
         return receive();
@@ -75,6 +90,7 @@ private:
     asio::io_context context_{1};
     boost::beast::tcp_stream stream_{context_};
     boost::beast::flat_buffer buffer_;
+    asio::streambuf text_;  // of `receive_line`
 };
 
 /// The text of a request, with a JSON body if that is not empty.

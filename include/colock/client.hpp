@@ -8,6 +8,7 @@
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
+#include <colock/histograms.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -169,6 +170,10 @@ public:
 
     /// Returns what the client has done so far. All numbers are 0 if it was moved from.
     [[nodiscard]] colock::counters counters() const;
+
+    /// Returns how long acquires have waited, and how long leases were held. Everything is 0 if the client was
+    /// moved from.
+    [[nodiscard]] colock::histograms histograms() const;
 
     /// Closes the client. Waiting acquires fail with `client_closed`. Held leases are lost, with
     /// `client_closed` as the reason, except a lease whose release waits to be sent. Then `close` waits

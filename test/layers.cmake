@@ -50,6 +50,7 @@ set(runtime_parts
     "asio_host=/none/"
     "engine=asio_host"
     "client_context=asio_host|engine"
+    "snapshot_operation=asio_host|engine"
     "key/key_queue=asio_host|engine"
     "key/local_queue=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket|lock_spec|loop"
     "key/lease_driver=asio_host|engine|acquire_operation|ticket"

@@ -3,6 +3,7 @@
 #ifndef COLOCK_CLIENT_HPP
 #define COLOCK_CLIENT_HPP
 
+#include <colock/activity.hpp>
 #include <colock/config.hpp>
 #include <colock/counters.hpp>
 #include <colock/detail/export.hpp>
@@ -175,6 +176,27 @@ public:
     /// moved from.
     [[nodiscard]] colock::histograms histograms() const;
 
+    /// Lists the leases that this client holds, and lost ones that are not released yet, in no particular order. It
+    /// asks no server. The answer is complete, and ages.
+    ///
+    /// - Handler signature: `void(colock::error, std::vector<colock::lease_info>)`.
+    /// - Errors: `client_closed` if the client was moved from.
+    /// - Cancellation: No effect, because the operation waits for nothing.
+    template <detail::token_for<std::vector<lease_info>> CompletionToken = boost::asio::deferred_t>
+    auto leases(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, std::vector<lease_info>)>(
+            leases_initiation{{host_}}, token);
+    }
+
+    /// Lists the acquires that are in progress, in no particular order. Otherwise the same as `leases`.
+    ///
+    /// - Handler signature: `void(colock::error, std::vector<colock::waiter_info>)`.
+    template <detail::token_for<std::vector<waiter_info>> CompletionToken = boost::asio::deferred_t>
+    auto waiters(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, std::vector<waiter_info>)>(
+            waiters_initiation{{host_}}, token);
+    }
+
     /// Closes the client. Waiting acquires fail with `client_closed`. Held leases are lost, with
     /// `client_closed` as the reason, except a lease whose release waits to be sent. Then `close` waits
     /// for releases, and closes the connections.
@@ -191,7 +213,7 @@ public:
     /// - Cancellation: The client continues to close.
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto close(CompletionToken&& token = {}) {
-        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{host_},
+        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{{host_}},
                                                                          token);
     }
 
@@ -199,20 +221,40 @@ private:
     friend class detail::lock_handle;
     friend class versioned;
 
-    struct close_initiation {
+    struct initiation {
         using executor_type = client::executor_type;
         [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(host); }
+        std::shared_ptr<runtime::asio_host> host;
+    };
+    struct close_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_close(host,
+            start_close(this->host,
                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
-        std::shared_ptr<runtime::asio_host> host;
+    };
+    struct leases_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_leases(this->host,
+                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        }
+    };
+    struct waiters_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_waiters(this->host,
+                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        }
     };
 
     static executor_type executor_of(const std::shared_ptr<runtime::asio_host>& owner) noexcept;
     static void start_close(const std::shared_ptr<runtime::asio_host>& owner,
                             detail::handler<> handler);
+    static void start_leases(const std::shared_ptr<runtime::asio_host>& owner,
+                             detail::handler<std::vector<lease_info>> handler);
+    static void start_waiters(const std::shared_ptr<runtime::asio_host>& owner,
+                              detail::handler<std::vector<waiter_info>> handler);
 
     std::shared_ptr<runtime::asio_host> host_;
 };

@@ -22,7 +22,8 @@
 /// - `colock::versioned` is a value that is changed by optimistic locking, without a lock.
 /// - `colock::lease` is the ownership of a lock. `colock::adopt` goes on with one of another process.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
-/// - `colock::instance_info` and `colock::counters` are for monitoring.
+/// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info` and `colock::counters` are for
+///   monitoring.
 ///
 /// Every operation is asynchronous, so its name has no `async_`: there is no blocking form that it could be confused
 /// with.
@@ -36,6 +37,7 @@
 /// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `striped`,
 /// `reentrant_mutex`, `once`, `versioned`, `lease` and `with_lock`.
 
+#include <colock/activity.hpp>
 #include <colock/adopt.hpp>
 #include <colock/client.hpp>
 #include <colock/config.hpp>

@@ -9,9 +9,14 @@
 #include "api/label.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
+#include "kinds/label.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+#include "runtime/snapshot_operation.hpp"
 #include "runtime/statistics.hpp"
 
 #include <boost/asio/error.hpp>
@@ -19,6 +24,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -140,6 +146,50 @@ private:
     }
 
     asio_host& owner_;
+};
+
+class leases_call final : public call<runtime::snapshot_operation, std::vector<lease_info>> {
+public:
+    leases_call(asio_host& host, detail::handler<std::vector<lease_info>> handler)
+        : call(host, std::move(handler), host.owned_parts()) {}
+
+    void deliver() override {
+        std::vector<lease_info> result;
+        for_each_lease([&](const runtime::lease_driver& lease) {
+            const std::uint32_t latest = lease.holder();
+            lease_info& one = result.emplace_back();
+            one.resource = lease.resource();
+            one.token = lease.token();
+            one.label = kinds::label_in(lease.token());
+            one.fence = lease.fence();
+            one.holders = lease.holder_count();
+            one.is_shared = lease.is_shared(latest);
+            one.is_lost = lease.loss(latest) != core::loss::none;
+            one.since = platform::clock::to_steady(lease.held_by_client().since());
+            one.valid_until = platform::clock::to_steady(lease.valid_until(latest));
+            one.answers = lease.last_answers();
+        });
+        complete({}, std::move(result));
+    }
+};
+
+class waiters_call final : public call<runtime::snapshot_operation, std::vector<waiter_info>> {
+public:
+    waiters_call(asio_host& host, detail::handler<std::vector<waiter_info>> handler)
+        : call(host, std::move(handler), host.owned_parts()) {}
+
+    void deliver() override {
+        std::vector<waiter_info> result;
+        for_each_waiter([&](const runtime::acquire_operation& waiter) {
+            waiter_info& one = result.emplace_back();
+            one.resource = waiter.spec()->resource();
+            one.label = client().settings.label;
+            one.is_queued = waiter.is_in_local_queue();
+            one.since = platform::clock::to_steady(waiter.arrived());
+            one.answers = waiter.story();
+        });
+        complete({}, std::move(result));
+    }
 };
 
 instance_state state_of(instance::state s) noexcept {
@@ -300,6 +350,26 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
     } else {
         start_call<close_call>(owner, std::move(handler));
     }
+}
+
+/// Starts a call that reads the state of the client, or fails it.
+template <typename Call, typename Result>
+void start_snapshot(const std::shared_ptr<asio_host>& owner, detail::handler<Result> handler) {
+    if (!owner || owner->is_inherited()) {
+        refuse<Result>(owner.get(), std::move(handler), {}, Result());
+    } else {
+        start_call<Call>(owner, std::move(handler));
+    }
+}
+
+void client::start_leases(const std::shared_ptr<asio_host>& owner,
+                          detail::handler<std::vector<lease_info>> handler) {
+    start_snapshot<leases_call>(owner, std::move(handler));
+}
+
+void client::start_waiters(const std::shared_ptr<asio_host>& owner,
+                           detail::handler<std::vector<waiter_info>> handler) {
+    start_snapshot<waiters_call>(owner, std::move(handler));
 }
 
 }  // namespace colock::inline v1

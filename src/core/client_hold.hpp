@@ -38,6 +38,9 @@ public:
         return handoffs < bounds.limit && now - since_ < bounds.time;
     }
 
+    /// Returns when the client got the lock.
+    [[nodiscard]] time_point since() const noexcept { return since_; }
+
     /// Returns how long the client leaves the lock to others after its release, if it has more waiters. A
     /// client that is notified of the release needs a round trip to acquire the lock, and a client that polls
     /// may need longer. The cool-down is therefore the longer of two round trips and 1/16 of the hold, at

@@ -28,11 +28,11 @@ LONG_SENTENCES = 0.01
 
 # Which page lists which names: (page, files, what encloses the names there, how a name is declared).
 LISTS = [
-    ("docs/configuration.md", "include/colock/config.hpp", r"struct config \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
-    ("docs/configuration.md", "include/colock/lock_options.hpp", r"struct lock_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
+    ("docs/configuration.md", "include/colock/config.hpp", r"struct (?:COLOCK_EXPORT )?config \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
+    ("docs/configuration.md", "include/colock/lock_options.hpp", r"struct (?:COLOCK_EXPORT )?lock_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/configuration.md", "include/colock/lock_options.hpp", r"struct retry_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
-    ("docs/versioned.md", "include/colock/versioned.hpp", r"struct versioned_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
-    ("docs/once.md", "include/colock/once.hpp", r"struct once_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
+    ("docs/versioned.md", "include/colock/versioned.hpp", r"struct (?:COLOCK_EXPORT )?versioned_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
+    ("docs/once.md", "include/colock/once.hpp", r"struct (?:COLOCK_EXPORT )?once_options \{(.*?)\n\};", r"^    [\w:<>]+ (\w+)\s*(?:=|\{).*;"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class errc \{(.*?)\n\};", r"^    (\w+) = \d+"),
     ("docs/errors.md", "include/colock/error.hpp", r"enum class condition \{(.*?)\n\};", r"^    (\w+) = \d+"),
     ("docs/operations.md", "include/colock/counters.hpp", r"struct counters \{(.*?)\n\};", r"^    [\w:]+ (\w+) ="),

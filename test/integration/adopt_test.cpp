@@ -25,12 +25,6 @@ using asio::cancellation_type;
 
 constexpr auto tuple = asio::as_tuple(asio::use_awaitable);
 
-/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
-config patient_config(config of) {
-    of.instance_timeout = 10s;
-    return of;
-}
-
 lock_options fenced(lock_options options) {
     options.fencing = true;
     return options;

@@ -85,6 +85,12 @@ inline lock_options renewed_every(milliseconds interval, milliseconds ttl) {
     return options;
 }
 
+/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
+inline config patient_config(config of) {
+    of.instance_timeout = 10s;
+    return of;
+}
+
 /// Returns options with which a waiter polls after half a minute at the earliest.
 inline lock_options patient() {
     lock_options options = with_ttl(1min);

@@ -26,12 +26,6 @@ using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
 
-/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
-config patient_config(config of) {
-    of.instance_timeout = 10s;
-    return of;
-}
-
 /// Returns the error of an operation, or no error on success.
 template <typename Operation>
 asio::awaitable<error> failure_of(Operation operation) {

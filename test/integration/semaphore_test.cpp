@@ -38,12 +38,6 @@ asio::awaitable<void> work_for(milliseconds time) {
     co_await timer.async_wait(asio::deferred);
 }
 
-/// Returns the configuration with a long timeout. A busy machine may not answer within the default one.
-config patient_config(config of) {
-    of.instance_timeout = 10s;
-    return of;
-}
-
 /// Leaves the permit of a holder that has died.
 void die_with_permit(const redis_server& server, const std::string& limit, const std::string& digit,
                      milliseconds ttl) {

@@ -571,6 +571,16 @@ void lease_driver::give_back(core::time_point now) {
     resume(event::just(event::kind_type::release), now);
 }
 
+std::string lease_driver::last_answers() const {
+    if (was_lost()) {
+        return loss_details();
+    }
+    const core::round* const votes = machine_.held() ? machine_.watchdog().votes() : nullptr;
+    return votes != nullptr ? describe_lease_round(spec_->resource(), policy().kind(), *votes,
+                                                   client_.instances.states())
+                            : std::string();
+}
+
 /// Handles a loss. The keys stay until the holder has released the lease: see `core::lease`. `late` is how
 /// late the client was to act.
 void lease_driver::on_lost(core::loss why, core::duration late, core::time_point now) {

@@ -120,6 +120,11 @@ public:
 
     /// Returns whether it is at its key: held, or lost and not released.
     [[nodiscard]] bool is_at_key() const noexcept { return at_key::is_linked(); }
+    /// Returns the number of its holders.
+    [[nodiscard]] std::size_t holder_count() const noexcept { return holders_.count(); }
+    /// Returns the votes of the last renewal, if some instance has not confirmed it, or the details of the loss.
+    /// Otherwise an empty text.
+    [[nodiscard]] std::string last_answers() const;
     /// Puts the lease at its key, after a round that was sent at `sent`.
     void hold_since(core::time_point sent, core::time_point now) noexcept;
     /// Restarts the client's hold after a successful downgrade. The client holds the key as a reader from now

@@ -119,6 +119,10 @@ public:
     /// Returns the result so far. `contended` if an instance has denied, or another client precedes it in the
     /// remote queue. None if no attempt has ended and no instance has denied.
     [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept;
+    /// Returns whether others of its client come first.
+    [[nodiscard]] bool is_in_local_queue() const noexcept {
+        return stage_ == stage::in_local_queue;
+    }
     /// Returns the text that an error would have now.
     [[nodiscard]] std::string story() const;
     [[nodiscard]] const std::string& details() const noexcept { return details_; }

@@ -9,6 +9,7 @@
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
+#include <colock/histograms.hpp>
 #include <colock/inspect.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -171,6 +172,10 @@ public:
 
     /// Returns what the client has done so far. All numbers are 0 if it was moved from.
     [[nodiscard]] colock::counters counters() const;
+
+    /// Returns how long acquires have waited, and how long leases were held. Everything is 0 if the client was
+    /// moved from.
+    [[nodiscard]] colock::histograms histograms() const;
 
     /// Lists the leases that this client holds, in no particular order. It asks no server. The answer is complete, and
     /// ages.

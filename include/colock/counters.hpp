@@ -43,6 +43,11 @@ struct counters {
     std::uint64_t adopted = 0;
     /// Leases that were lost, expired, or were held for `max_hold`.
     std::uint64_t lost = 0;
+    /// Holders that still had the lease when its validity ended: they had not begun to release, abandon or
+    /// detach it. Each may have worked next to another holder. A holder counts once. It counts when the
+    /// client's timer notices the end, or when the holder releases late, whichever comes first. A blocked
+    /// event loop delays both. A holder does not count if the client was closed completely before the end.
+    std::uint64_t overstays = 0;
     /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends
     /// this wait. The key is a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock.
     std::uint64_t keys_without_ttl = 0;

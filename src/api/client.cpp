@@ -17,11 +17,13 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
 #include "runtime/snapshot_operation.hpp"
+#include "runtime/statistics.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -208,6 +210,18 @@ instance_state state_of(instance::state s) noexcept {
     return instance_state::closed;
 }
 
+static_assert(histogram::bounds == runtime::time_histogram::bounds);
+
+histogram histogram_of(const runtime::time_histogram& from) noexcept {
+    histogram result;
+    for (std::size_t i = 0; i != from.size(); ++i) {
+        result.buckets[i] = from.bucket(i);
+        result.count += result.buckets[i];
+    }
+    result.sum = from.sum();
+    return result;
+}
+
 void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
     if (!owner) {
         return;
@@ -299,6 +313,7 @@ counters client::counters() const {
     result.adopted = s.adopted;
     result.handed_off = s.handed_off;
     result.lost = s.lost;
+    result.overstays = s.overstays;
     result.keys_without_ttl = s.keys_without_ttl;
     result.records_read = s.records_read;
     result.writes_applied = s.writes_applied;
@@ -311,6 +326,15 @@ counters client::counters() const {
     result.queued = s.queued;
     result.waiting_to_send = s.waiting_to_send;
     result.releasing = s.releasing;
+    return result;
+}
+
+histograms client::histograms() const {
+    colock::histograms result;
+    if (host_) {
+        result.waits = histogram_of(host_->parts().counts.waits);
+        result.holds = histogram_of(host_->parts().counts.holds);
+    }
     return result;
 }
 

@@ -3,7 +3,13 @@
 #ifndef COLOCK_RUNTIME_STATISTICS_HPP
 #define COLOCK_RUNTIME_STATISTICS_HPP
 
+#include "core/time.hpp"
+
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace colock::runtime {
@@ -30,14 +36,51 @@ private:
     std::atomic<std::uint64_t> value_{0};
 };
 
-/// The events for `colock::counters`. Written on the engine's executor.
+/// The durations for a `colock::histogram`. They have one writer, and are readable from any thread.
+class time_histogram {
+public:
+    /// See `colock::histogram::bounds`.
+    static constexpr std::array<core::duration, 18> bounds{
+        std::chrono::microseconds(100), std::chrono::microseconds(200),
+        std::chrono::microseconds(500), std::chrono::milliseconds(1),
+        std::chrono::milliseconds(2),   std::chrono::milliseconds(5),
+        std::chrono::milliseconds(10),  std::chrono::milliseconds(20),
+        std::chrono::milliseconds(50),  std::chrono::milliseconds(100),
+        std::chrono::milliseconds(200), std::chrono::milliseconds(500),
+        std::chrono::seconds(1),        std::chrono::seconds(2),
+        std::chrono::seconds(5),        std::chrono::seconds(10),
+        std::chrono::seconds(20),       std::chrono::seconds(60)};
+
+    /// Adds a duration. A negative one counts as 0: the engine's time may be slightly old.
+    void add(core::duration one) noexcept {
+        one = std::max(one, core::duration::zero());
+        const auto bucket = std::ranges::lower_bound(bounds, one) - bounds.begin();
+        ++buckets_[static_cast<std::size_t>(bucket)];
+        sum_.add(static_cast<std::uint64_t>(one.count()));
+    }
+
+    /// Returns how many durations are in a bucket.
+    [[nodiscard]] std::uint64_t bucket(std::size_t index) const noexcept { return buckets_[index]; }
+    [[nodiscard]] static constexpr std::size_t size() noexcept { return bounds.size() + 1; }
+    [[nodiscard]] core::duration sum() const noexcept {
+        return core::duration(static_cast<core::duration::rep>(std::uint64_t{sum_}));
+    }
+
+private:
+    std::array<counter, bounds.size() + 1> buckets_;
+    counter sum_;  // In the unit of `core::duration`.
+};
+
+/// The events for `colock::counters` and `colock::histograms`. Written on the engine's executor.
 struct statistics {
     counter attempts, acquired, adopted, contended, unavailable, undone, cancelled;
     counter renewed, renewals_failed, healed, released, abandoned, detached, handed_off, lost;
+    counter overstays;
     counter keys_without_ttl;
     counter records_read, writes_applied, writes_refused, writes_unknown;
     counter once_ran, once_found;
     counter held, acquiring, queued, waiting_to_send, releasing;
+    time_histogram waits, holds;
 };
 
 }  // namespace colock::runtime

@@ -587,9 +587,9 @@ colock_mutant(
     NAME entry_prolongs_max_hold
     WHAT "max_hold counts from the last entry"
     FILE src/runtime/key/lease_driver.cpp
-    FIND [[    holders_.add();
+    FIND [[    holders_.add(now);
 ]]
-    WITH [[    holders_.add();
+    WITH [[    holders_.add(now);
     if (@MUTANT@ && held_for_.reenters && !policy().lease.value_per_holder) {
         static_cast<void>(
             machine_.resume(event::just(event::kind_type::next_holder), client_.turn.now()));

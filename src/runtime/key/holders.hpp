@@ -3,6 +3,8 @@
 #ifndef COLOCK_RUNTIME_KEY_HOLDERS_HPP
 #define COLOCK_RUNTIME_KEY_HOLDERS_HPP
 
+#include "core/time.hpp"
+
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <atomic>
@@ -48,20 +50,46 @@ public:
         return all != nullptr ? all->remembers(holder) : holder == latest;
     }
 
+    /// Returns how many have not released the lease. A release that waits to be sent counts.
+    [[nodiscard]] std::size_t staying() const noexcept {
+        return several_ ? several_->count() : since_ != core::never ? 1 : 0;
+    }
+
+    /// Returns when that holder got the lease. Returns `never` if it has released the lease.
+    [[nodiscard]] core::time_point since(std::uint32_t holder) const {
+        return several_ ? several_->since(holder) : holder == latest() ? since_ : core::never;
+    }
+
+    /// Calls the function with the time at which each of the holders got the lease.
+    template <typename Function>
+    void for_each_since(const Function& call) const {
+        if (several_) {
+            several_->for_each_since(call);
+        } else if (since_ != core::never) {
+            call(since_);
+        }
+    }
+
+    /// Begins the time of the first holder.
+    void begin(core::time_point now) noexcept { since_ = now; }
+
+    /// Ends the time of the last holder, unless there were several: see `leaves_others`.
+    void end() noexcept { since_ = core::never; }
+
     /// Adds a holder that shares the lease.
-    void add() {
+    void add(core::time_point now) {
         if (!several_) {
             several_ = std::make_unique<set>();
-            several_->add(latest());
+            several_->add(latest(), since_);
             shown_.store(several_.get(), std::memory_order_release);
         }
-        give_number();
+        give_number(now);
     }
 
     /// Passes the lease from the last holder to the next one.
-    void hand_off() {
+    void hand_off(core::time_point now) {
         ++handoffs_;
-        give_number();
+        give_number(now);
     }
 
     /// Handles the release of a holder. Returns whether others stay, or stayed at its earlier release. If
@@ -83,12 +111,12 @@ public:
     }
 
 private:
-    /// The holders by number, with a flag for those without a release. Thread-safe.
+    /// The holders by number. Thread-safe.
     class set {
     public:
-        void add(std::uint32_t holder) {
+        void add(std::uint32_t holder, core::time_point since) {
             const std::lock_guard lock(mutex_);
-            holds_.emplace(holder, true);
+            holds_.emplace(holder, since);
             ++count_;
         }
         [[nodiscard]] std::size_t count() const noexcept {
@@ -98,7 +126,21 @@ private:
         [[nodiscard]] bool contains(std::uint32_t holder) const {
             const std::lock_guard lock(mutex_);
             const auto found = holds_.find(holder);
-            return found != holds_.end() && found->second;
+            return found != holds_.end() && found->second != core::never;
+        }
+        [[nodiscard]] core::time_point since(std::uint32_t holder) const {
+            const std::lock_guard lock(mutex_);
+            const auto found = holds_.find(holder);
+            return found != holds_.end() ? found->second : core::never;
+        }
+        template <typename Function>
+        void for_each_since(const Function& call) const {
+            const std::lock_guard lock(mutex_);
+            for (const auto& [holder, since] : holds_) {
+                if (since != core::never) {
+                    call(since);
+                }
+            }
         }
         [[nodiscard]] bool remembers(std::uint32_t holder) const {
             const std::lock_guard lock(mutex_);
@@ -107,12 +149,12 @@ private:
         bool remove(std::uint32_t holder, bool lost) {
             const std::lock_guard lock(mutex_);
             const auto found = holds_.find(holder);
-            if (found == holds_.end() || !found->second) {
+            if (found == holds_.end() || found->second == core::never) {
                 return false;
             }
             --count_;
             if (lost) {
-                found->second = false;
+                found->second = core::never;
             } else {
                 holds_.erase(found);
             }
@@ -121,15 +163,17 @@ private:
 
     private:
         mutable std::mutex mutex_;
-        boost::unordered_flat_map<std::uint32_t, bool> holds_;
+        // When each one got the lease. `never` if it has lost and then released it.
+        boost::unordered_flat_map<std::uint32_t, core::time_point> holds_;
         std::size_t count_ = 0;
     };
 
-    void give_number() {
+    void give_number(core::time_point now) {
         const std::uint32_t next = last_given_ + 1;
         if (several_) {
-            several_->add(next);
+            several_->add(next, now);
         }
+        since_ = now;
         last_given_ = next;
         latest_.store(next, std::memory_order_release);
     }
@@ -137,6 +181,8 @@ private:
     std::atomic<std::uint32_t> latest_{0};
     std::uint32_t last_given_ = 0;
     std::uint32_t handoffs_ = 0;
+    core::time_point since_ =
+        core::never;                    // When the latest holder got it, unless there were several.
     std::unique_ptr<set> several_;      // Null until two have held it at the same time.
     std::atomic<set*> shown_{nullptr};  // Equal to `several_`, for other threads.
 };

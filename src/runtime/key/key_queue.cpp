@@ -64,7 +64,7 @@ void key_queue::start(acquire_operation& newcomer) {
             first->on_waiter_behind();
         }
     } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
-        newcomer.receive(lease->add_holder());
+        newcomer.receive(lease->add_holder(newcomer.arrived()));
     } else {
         local_.enter(newcomer);
         begin(newcomer);
@@ -99,7 +99,7 @@ void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
     } else if (lease.is_over(newcomer.arrived())) {  // The loss was not reported yet.
         newcomer.fail_as(acquire_outcome::lease_lost, describe_lost(wanted));
     } else {
-        newcomer.receive(lease.add_holder());
+        newcomer.receive(lease.add_holder(newcomer.arrived()));
     }
 }
 
@@ -112,7 +112,8 @@ void key_queue::admit_owner(lease_driver& lease) {
     local_.for_each_waiter([&](member_at_key& one) {
         acquire_operation& waiter = operation_of(one);
         if (lease.may_be_entered(waiter.acts_for(), *waiter.spec())) {
-            waiter.receive(lease.add_holder());  // Removes it from the queue.
+            waiter.receive(
+                lease.add_holder(client_.turn.recent_time()));  // Removes it from the queue.
         }
     });
 }
@@ -126,8 +127,10 @@ void key_queue::begin(acquire_operation& next) {
 std::shared_ptr<acquire_operation> key_queue::next() {
     while (local_.admits_next()) {
         acquire_operation& waiter = front();
-        if (lease_driver* const lease = to_be_shared(waiter, client_.turn.now())) {
-            waiter.receive(lease->add_holder());  // Removes it from the queue.
+        const core::time_point now = client_.turn.now();
+        if (lease_driver* const lease = to_be_shared(waiter, now)) {
+            client_.turn.note_time(now);             // It has waited until now.
+            waiter.receive(lease->add_holder(now));  // Removes it from the queue.
             continue;
         }
         remove(waiter);
@@ -402,7 +405,7 @@ void key_queue::hand_off(lease_driver& lease, core::time_point now) {
         if (next->place() != 0) {
             places_->on_handed_off(next->place());
         }
-        next->receive(lease.hand_off(next->acts_for()));
+        next->receive(lease.hand_off(next->acts_for(), now));
         admit_owner(lease);
     } else {
         lease.give_back(now);
@@ -587,11 +590,16 @@ std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const o
     const key_queue* const queue = find(key_of(lock));
     lease_driver* const own = queue != nullptr ? queue->held_for(who) : nullptr;
     if (own == nullptr || !own->may_be_entered(who, lock) ||
-        client_.owners.has_lost(who, lock.key) || own->is_over(client_.turn.now())) {
+        client_.owners.has_lost(who, lock.key)) {
+        return nullptr;
+    }
+    const core::time_point now = client_.turn.now();
+    if (own->is_over(now)) {
         return nullptr;
     }
     ++client_.counts.acquired;
-    return own->add_holder();
+    client_.counts.waits.add(core::duration::zero());
+    return own->add_holder(now);
 }
 
 void key_queues::advance(key_queue& queue) {

@@ -102,7 +102,7 @@ void lease_driver::act(const core::lease_step& step, core::time_point now) {
     }
     if (step.lost) {
         // Before `publish`: to other threads, an invalid lease without a reason looks released.
-        on_lost(*step.lost, step.lost_late);
+        on_lost(*step.lost, step.lost_late, now);
     }
     publish();
     if (step.let_go) {
@@ -165,6 +165,7 @@ void lease_driver::begin(std::shared_ptr<lease_driver> self, const core::attempt
 
 void lease_driver::hold_since(core::time_point sent, core::time_point now) noexcept {
     hold_ = core::client_hold(sent, now);
+    holders_.begin(now);
     ++client_.counts.held;
 }
 
@@ -332,12 +333,14 @@ void lease_driver::hand_over(handover_operation& asker) {
     asker.receive(std::move(text));
     asker.finish(lease_result::done);
     ++client_.counts.detached;
+    note_leaving(asker.holder());
     end_ownership();
     end_loss_waiters(lease_result::not_held);
     drive(event::just(event::kind_type::abandon), client_.turn.now());
 }
 
 void lease_driver::release(release_operation& asker) {
+    const core::time_point now = note_leaving(asker.holder());
     if (holders_.leaves_others(asker.holder(), was_lost())) {
         const core::loss why = loss(asker.holder());
         release_share(asker.holder());
@@ -353,7 +356,6 @@ void lease_driver::release(release_operation& asker) {
         const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
         if (may_end) {
-            const core::time_point now = client_.turn.now();
             const bool is_handed_off = may_hand_off(now);
             if (is_handed_off || !needs_room() || client_.gate.admits_release()) {
                 end_hold(is_handed_off, now);
@@ -362,6 +364,24 @@ void lease_driver::release(release_operation& asker) {
             }
         }
     }
+}
+
+/// Measures how long this holder has held the lease, because it leaves now. Returns the time. If it has left
+/// before, nothing is measured. A lost lease was measured at its loss.
+core::time_point lease_driver::note_leaving(std::uint32_t holder) noexcept {
+    client_.turn.note_time();  // The next holder has waited until now.
+    const core::time_point now = client_.turn.recent_time();
+    const core::time_point since = holders_.since(holder);
+    if (since != core::never) {
+        if (!was_lost()) {
+            client_.counts.holds.add(now - since);
+        }
+        if (is_at_key() && now >= machine_.watchdog().valid_until()) {
+            ++client_.counts.overstays;
+        }
+        holders_.end();
+    }
+    return now;
 }
 
 /// Returns false after the release has begun, or while an earlier release waits for room.
@@ -390,6 +410,7 @@ bool lease_driver::leave(std::uint32_t holder) {
     if (client_.turn.stopped()) {
         return false;
     }
+    note_leaving(holder);
     if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
         return false;
@@ -400,7 +421,7 @@ bool lease_driver::leave(std::uint32_t holder) {
 
 void lease_driver::let_go(std::uint32_t holder) {
     if (leave(holder)) {
-        const core::time_point now = client_.turn.now();
+        const core::time_point now = client_.turn.recent_time();
         end_hold(may_hand_off(now), now);
     }
 }
@@ -452,15 +473,15 @@ bool lease_driver::may_be_shared(const lock_spec& wanted, core::time_point now) 
            !machine_.is_announced() && machine_.may_hand_off(now);
 }
 
-std::shared_ptr<lease_driver> lease_driver::add_holder() {
-    holders_.add();
+std::shared_ptr<lease_driver> lease_driver::add_holder(core::time_point now) {
+    holders_.add(now);
     ++client_.counts.held;
     return self_;
 }
 
 void lease_driver::share(share_operation& asker) {
     if (!spec().policy->lease.value_per_holder) {
-        add_holder();
+        add_holder(asker.began());
         asker.receive(holder(), machine_.value());
         return;
     }
@@ -491,7 +512,7 @@ void lease_driver::end_shares(bool success) {
         } else if (!success) {
             asker->finish(lease_result::no_quorum);
         } else {
-            add_holder();
+            add_holder(client_.turn.recent_time());
             asker->receive(holder(), machine_.value());
         }
     }
@@ -537,8 +558,8 @@ bool lease_driver::may_hand_off(core::time_point now) const {
            machine_.may_hand_off(now);
 }
 
-std::shared_ptr<lease_driver> lease_driver::hand_off(const ownership& next) {
-    holders_.hand_off();
+std::shared_ptr<lease_driver> lease_driver::hand_off(const ownership& next, core::time_point now) {
+    holders_.hand_off(now);
     hold_for(next);
     ++client_.counts.released;
     ++client_.counts.handed_off;
@@ -562,7 +583,7 @@ std::string lease_driver::last_answers(const std::vector<instance::status>& inst
 
 /// Handles a loss. The keys stay until the holder has released the lease: see `core::lease`. `late` is how
 /// late the client was to act.
-void lease_driver::on_lost(core::loss why, core::duration late) {
+void lease_driver::on_lost(core::loss why, core::duration late, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
     rare().loss_details = by_votes && votes != nullptr
@@ -575,6 +596,7 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_operations();
+    holders_.for_each_since([&](core::time_point since) { client_.counts.holds.add(now - since); });
     const std::size_t holders = holders_.count();
     client_.counts.lost.add(holders);
     client_.counts.held.add(std::uint64_t{0} - holders);
@@ -606,7 +628,10 @@ void lease_driver::on_releasing() {
     if (!machine_.was_held() && !machine_.abandoned() && machine_.may_have_keys()) {
         ++client_.counts.undone;
     }
-    if (!was_lost()) {
+    if (was_lost()) {
+        // Those who have released it in time are not among its holders any more.
+        client_.counts.overstays.add(is_at_key() ? holders_.staying() : 0);
+    } else {
         client_.release_started();
         if (is_at_key()) {
             --client_.counts.held;

@@ -182,9 +182,9 @@ public:
     /// Returns whether an operation with that lock could receive it by hand-off.
     [[nodiscard]] bool serves(const lock_spec& wanted) const noexcept;
     /// Adds a holder, whose number is then `holder()`.
-    std::shared_ptr<lease_driver> add_holder();
+    std::shared_ptr<lease_driver> add_holder(core::time_point now);
     /// Replaces the last holder by a new one, for this owner.
-    std::shared_ptr<lease_driver> hand_off(const ownership& next);
+    std::shared_ptr<lease_driver> hand_off(const ownership& next, core::time_point now);
     /// Releases the lease, because no operation wants the hand-off any more.
     void give_back(core::time_point now);
 
@@ -269,6 +269,7 @@ private:
     }
 
     void end_ownership() noexcept;
+    core::time_point note_leaving(std::uint32_t holder) noexcept;
     [[nodiscard]] bool leave(std::uint32_t holder);
     [[nodiscard]] bool may_end_hold() const noexcept;
     [[nodiscard]] bool needs_room() const noexcept;
@@ -286,7 +287,7 @@ private:
     void end_extend(bool success);
     void begin_shares(core::time_point now);
     void end_shares(bool success);
-    void on_lost(core::loss why, core::duration late);
+    void on_lost(core::loss why, core::duration late, core::time_point now);
     [[nodiscard]] bool may_hand_off(core::time_point now) const;
     void end_operations();
     void on_releasing();

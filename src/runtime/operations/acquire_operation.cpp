@@ -599,6 +599,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     if (outcome == core::acquire_outcome::granted) {
         ++loop_.counts.acquired;
         loop_.counts.adopted.add(adopts() ? 1 : 0);
+        loop_.counts.waits.add(loop_.turn.recent_time() - arrived_);
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else if (outcome == core::acquire_outcome::completed) {

@@ -36,6 +36,7 @@ void downgrade_operation::on_start() {
 }
 
 void share_operation::on_start() {
+    began_ = lease().loop().turn.now();
     if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
         finish(usable);
     } else if (!lease().spec().admission().shares_lease()) {
@@ -46,7 +47,9 @@ void share_operation::on_start() {
 }
 
 void share_operation::receive(std::uint32_t holder, std::uint64_t fence) {
-    ++lease().loop().counts.acquired;
+    runtime::loop& loop = lease().loop();
+    ++loop.counts.acquired;
+    loop.counts.waits.add(loop.turn.recent_time() - began_);
     new_holder_ = holder;
     fence_ = fence;
     finish(lease_result::done);

@@ -109,6 +109,9 @@ public:
         return shared_;
     }
 
+    /// Returns when it was started.
+    [[nodiscard]] core::time_point began() const noexcept { return began_; }
+
     /// Receives the number of the new holder and its fence. The fence is 0 without fencing.
     void receive(std::uint32_t holder, std::uint64_t fence);
 
@@ -121,6 +124,7 @@ private:
     void on_start() final;
 
     std::shared_ptr<const lock_spec> shared_;
+    core::time_point began_{};
     std::uint32_t new_holder_ = 0;
     std::uint64_t fence_ = 0;
 };

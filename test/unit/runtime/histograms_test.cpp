@@ -1,0 +1,387 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// How long acquires wait, how long holders hold, and which holders stay too long, in virtual time.
+
+#include "core/outcome.hpp"
+#include "core/time.hpp"
+#include "runtime/statistics.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "shared.hpp"
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::time_histogram;
+
+namespace {
+
+const runtime::statistics& counts_of(client& of) {
+    return of.engine().parts().counts;
+}
+
+std::uint64_t count_of(const time_histogram& all) {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i != time_histogram::size(); ++i) {
+        result += all.bucket(i);
+    }
+    return result;
+}
+
+/// Expects that the durations have this number and this sum.
+void expect(const time_histogram& all, std::uint64_t count, core::duration sum) {
+    BOOST_TEST(count_of(all) == count);
+    BOOST_TEST(all.sum().count() == sum.count());
+}
+
+std::uint64_t overstays(client& of) {
+    return counts_of(of).overstays;
+}
+
+/// A detach that records nothing.
+class virtual_detach final : public runtime::handover_operation {
+public:
+    using handover_operation::handover_operation;
+    void deliver() override {}
+};
+
+/// The servers do not answer any more, so the lease of their client is lost.
+void silence(virtual_deployment& all, std::size_t servers) {
+    for (std::size_t i = 0; i != servers; ++i) {
+        all.server(i).is_silent = true;
+    }
+}
+
+constexpr core::duration round_trip = 100us;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(duration_histograms)
+
+BOOST_AUTO_TEST_CASE(a_bucket_includes_its_upper_bound) {
+    constexpr core::duration step = 1ns;
+    for (std::size_t i = 0; i != time_histogram::bounds.size(); ++i) {
+        time_histogram all;
+        all.add(time_histogram::bounds[i]);
+        BOOST_TEST(all.bucket(i) == 1U);
+        all.add(time_histogram::bounds[i] + step);
+        BOOST_TEST(all.bucket(i + 1) == 1U);
+        expect(all, 2, 2 * time_histogram::bounds[i] + step);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_outer_buckets_have_the_shortest_and_the_longest) {
+    time_histogram all;
+    all.add(0ns);
+    all.add(-5s);  // The engine's time was older than the start.
+    all.add(1h);
+    BOOST_TEST(all.bucket(0) == 2U);
+    BOOST_TEST(all.bucket(time_histogram::size() - 1) == 1U);
+    expect(all, 3, 1h);
+}
+
+BOOST_AUTO_TEST_CASE(bounds_grow) {
+    for (std::size_t i = 1; i != time_histogram::bounds.size(); ++i) {
+        BOOST_TEST((time_histogram::bounds[i - 1] < time_histogram::bounds[i]));
+    }
+}
+
+// --- Waits --------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(an_uncontended_acquire_waits_for_one_round_trip) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const auto lease = client->lock("a");
+    expect(counts_of(*client).waits, 1, round_trip);
+    expect(counts_of(*client).holds, 0, 0ns);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_behind_another_client_counts_from_its_start) {
+    virtual_deployment one(1);
+    one.tell_changes();
+    const auto first = one.make_client();
+    const auto second = one.make_client();
+    const auto lease = first->lock("a");
+    const core::time_point began = one.world().now();
+    const auto next = second->acquire("a");
+    one.world().run_for(3s);
+    lease->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return next->is_finished; }));
+    expect(counts_of(*second).waits, 1, next->finished_at - began);
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_without_a_grant_is_not_in_the_waits) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const auto lease = client->lock("a");
+    const auto patient = client->acquire("a", client->usual_policy(), one.world().now() + 1s);
+    const auto cancelled = client->acquire("a");
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return patient->is_finished; }));
+    cancelled->cancel();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return cancelled->is_finished; }));
+    BOOST_TEST(!patient->granted());
+    expect(counts_of(*client).waits, 1, round_trip);
+}
+
+// The holder's program runs long after the last event of the engine.
+BOOST_AUTO_TEST_CASE(a_hand_off_ends_a_wait_and_a_hold_when_the_holder_releases) {
+    for (const bool by_destructor : {false, true}) {
+        virtual_deployment one(1);
+        const auto client = one.make_client();
+        runtime::lock_policy policy = client->usual_policy();
+        policy.handoff = {64, 1h};
+        const auto lease = client->lock("a", policy);
+        const core::time_point granted = lease->finished_at;
+        const auto next = client->acquire("a", policy);
+        const core::time_point began = one.world().now();
+        one.world().run_for(1s);
+        one.world().be_busy_for(1s);
+        const core::time_point released = one.world().now();
+        if (by_destructor) {
+            lease->let_go();
+        } else {
+            static_cast<void>(lease->release());
+        }
+        BOOST_TEST_REQUIRE(one.world().run_until([&] { return next->is_finished; }));
+        BOOST_TEST(counts_of(*client).handed_off == 1U);
+        expect(counts_of(*client).waits, 2, round_trip + (released - began));
+        expect(counts_of(*client).holds, 1, released - granted);
+        one.world().run_for(500ms);
+        next->let_go();
+        expect(counts_of(*client).holds, 2, released - granted + 500ms);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(waits_have_as_many_durations_as_acquired_counts) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto fenced = [&] {
+        const auto one = client->acquire("a", policy_of(*client, kinds::fenced_shared));
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST_REQUIRE(one->granted());
+        return one;
+    };
+    const auto first = fenced();
+    const auto share = virtual_share::begin(*client, *first);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return share->ended_with.has_value(); }));
+    const auto second = fenced();
+    constexpr std::uint64_t anna = 1;
+    const auto outer = client->acquire("b", client->usual_policy(), core::never, anna, true);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return outer->is_finished; }));
+    const auto inner = client->acquire("b", client->usual_policy(), core::never, anna, true);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return inner->is_finished; }));
+    const auto lock =
+        std::make_shared<runtime::lock_spec>(*client->spec_of("b", client->usual_policy()));
+    lock->is_reentrant = true;
+    BOOST_TEST((client->engine().parts().queues.reenter(*lock, {anna, true}) != nullptr));
+    BOOST_TEST(counts_of(*client).acquired == 6U);
+    BOOST_TEST(count_of(counts_of(*client).waits) == 6U);
+}
+
+// --- Holds --------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(each_way_to_end_a_hold_counts_once) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto held = [&](const auto& end) {
+        const auto lease = client->lock("a");
+        three.world().run_for(700ms);
+        end(*lease);
+        lease->let_go();
+        lease->lease->abandon(lease->holder_number);
+        three.world().run_for(20s);
+    };
+    held([](virtual_acquire& one) { static_cast<void>(one.release()); });
+    expect(counts_of(*client).holds, 1, 700ms);
+    held([](virtual_acquire& one) { one.let_go(); });
+    expect(counts_of(*client).holds, 2, 1400ms);
+    held([](virtual_acquire& one) { one.lease->abandon(one.holder_number); });
+    expect(counts_of(*client).holds, 3, 2100ms);
+    held([](virtual_acquire& one) {
+        const auto made = std::make_shared<virtual_detach>(one.lease, one.holder_number);
+        made->start(made);
+    });
+    expect(counts_of(*client).holds, 4, 2800ms);
+    BOOST_TEST(overstays(*client) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_ends_a_hold) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.max_hold = 4s;
+    const auto lease = client->lock("a", policy);
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+    expect(counts_of(*client).holds, 1, three.world().now() - lease->finished_at);
+    three.world().run_for(20s);
+    lease->let_go();
+    BOOST_TEST(count_of(counts_of(*client).holds) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(each_share_of_a_lease_has_its_own_hold) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto first = read(*client);
+    expect_granted(three, {first});
+    three.world().run_for(20ms);
+    const auto second = read(*client);
+    expect_granted(three, {second});
+    BOOST_TEST_REQUIRE((second->lease == first->lease));
+    const core::time_point began = three.world().now();
+    three.world().be_busy_for(1s);
+    first->let_go();
+    expect(counts_of(*client).holds, 1, three.world().now() - first->finished_at);
+    three.world().be_busy_for(1s);
+    second->let_go();
+    expect(counts_of(*client).holds, 2,
+           (began + 1s - first->finished_at) + (began + 2s - second->finished_at));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_has_ended_the_hold) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const auto lease = client->lock("a");
+    one.server(0).service = 1ms;
+    std::vector<acquire> load;
+    for (int i = 0; i != 2000; ++i) {
+        load.push_back(client->acquire("load " + std::to_string(i)));
+    }
+    one.world().run_for(50ms);
+    const core::time_point released = one.world().now();
+    const auto before = count_of(counts_of(*client).holds);
+    const auto release = lease->release();
+    BOOST_TEST(release->waits_to_be_sent());
+    BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
+    BOOST_TEST((counts_of(*client).holds.sum() == released - lease->finished_at));
+}
+
+// --- Overstays ----------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_holder_that_ignores_its_loss_overstays) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    const core::time_point end = lease->valid_until();
+    silence(three, 2);
+    three.world().run_for(end - three.world().now() - 1ms);
+    BOOST_TEST((lease->lease->loss(0) == core::loss::unrenewable));
+    BOOST_TEST(overstays(*client) == 0U);
+    three.world().run_for(1ms);
+    BOOST_TEST(overstays(*client) == 1U);
+    three.world().run_for(1min);
+    lease->let_go();
+    three.world().run_for(1min);
+    BOOST_TEST(overstays(*client) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_holder_that_heeds_its_loss_does_not_overstay) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    silence(three, 2);
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+    lease->let_go();
+    three.world().run_for(1min);
+    BOOST_TEST(overstays(*client) == 0U);
+    BOOST_TEST(counts_of(*client).lost == 1U);
+}
+
+// The blocked event loop releases the lease before any timer has run.
+BOOST_AUTO_TEST_CASE(a_late_release_of_a_blocked_client_is_an_overstay) {
+    for (const bool by_release : {false, true}) {
+        virtual_deployment three(3);
+        const auto client = three.make_client();
+        const auto lease = client->lock("a");
+        three.world().be_busy_for(11s);
+        if (by_release) {
+            static_cast<void>(lease->release());
+        } else {
+            lease->lease->abandon(lease->holder_number);
+        }
+        BOOST_TEST(overstays(*client) == 1U);
+        three.world().run_for(1min);
+        BOOST_TEST(overstays(*client) == 1U);
+        expect(counts_of(*client).holds, 1, 11s);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_max_hold_and_of_an_unrenewed_lease_count) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.max_hold = 2s;
+    const auto bounded = client->lock("a", policy);
+    policy.lease.max_hold = {};
+    policy.lease.renew_interval = {};
+    policy.lease.ttl = 4s;
+    const auto unrenewed = client->lock("b", policy);
+    three.world().run_for(2500ms);
+    BOOST_TEST(overstays(*client) == 1U);
+    three.world().run_for(2s);
+    BOOST_TEST(overstays(*client) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(each_reader_that_stays_counts) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const std::vector<acquire> readers{read(*client), read(*client), read(*client), read(*client)};
+    expect_granted(three, readers);
+    BOOST_TEST_REQUIRE((readers[3]->lease == readers[0]->lease));
+    const core::time_point end = readers[0]->valid_until();
+    silence(three, 2);
+    readers[0]->let_go();
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return readers[1]->lease->loss(1) != core::loss::none; }));
+    readers[1]->let_go();
+    three.world().run_for(end - three.world().now());
+    BOOST_TEST(overstays(*client) == 2U);
+    readers[2]->let_go();
+    readers[3]->let_go();
+    three.world().run_for(1min);
+    BOOST_TEST(overstays(*client) == 2U);
+    BOOST_TEST(count_of(counts_of(*client).holds) == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_share_counts_before_the_end_is_noticed) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto first = read(*client);
+    const auto second = read(*client);
+    expect_granted(three, {first, second});
+    three.world().be_busy_for(11s);
+    first->let_go();
+    BOOST_TEST(overstays(*client) == 1U);
+    three.world().run_for(1s);
+    BOOST_TEST(overstays(*client) == 2U);
+    second->let_go();
+    BOOST_TEST(overstays(*client) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_client_counts_the_holders_until_it_is_closed) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.ttl = 1500ms;
+    policy.lease.renew_interval = 500ms;
+    const auto ends_in_time = client->lock("a", policy);
+    const auto ends_later = client->lock("b");
+    const auto closed = client->close();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return closed->told.has_value(); }));
+    BOOST_TEST(overstays(*client) == 1U);
+    three.world().run_for(1min);
+    BOOST_TEST(overstays(*client) == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -293,12 +293,6 @@ private:
                           detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
-
-    struct initiation {
-        using executor_type = client::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(host); }
-        std::shared_ptr<runtime::asio_host> host;
-    };
     struct inspect_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, std::string resource) const {
@@ -321,7 +315,6 @@ private:
                              detail::handler<std::vector<lease_info>> handler);
     static void start_waiters(const std::shared_ptr<runtime::asio_host>& owner,
                               detail::handler<std::vector<waiter_info>> handler);
-
     static void start_inspect(const std::shared_ptr<runtime::asio_host>& owner,
                               std::string resource, detail::handler<inspection> handler);
     static void start_break(const std::shared_ptr<runtime::asio_host>& owner, std::string resource,

@@ -35,8 +35,8 @@ enum class key_content {
     other,
 };
 
-/// Returns "nothing", "exclusive", "readers", "permits", "once_result", "versioned_value", "other_string" or
-/// "other".
+/// Returns "nothing", "exclusive", "readers", "permits", "once_result", "versioned_value", "other_string"
+/// or "other".
 COLOCK_EXPORT std::string_view to_string(key_content content) noexcept;
 
 /// One holder of a name, as an instance reports it.
@@ -47,8 +47,8 @@ struct lock_holder {
     std::string label{};
     /// The number of permits that it has. 1, except for a semaphore.
     std::size_t permits = 1;
-    /// The time until its hold ends, unless it is renewed. It was true when the instance answered. The maximum
-    /// if the key has no ttl.
+    /// The time until its hold ends, unless it is renewed. It was true when the instance answered. The
+    /// maximum if the key has no ttl.
     std::chrono::milliseconds remaining{};
 };
 
@@ -64,8 +64,8 @@ struct waiting_writer {
 struct lock_waiter {
     /// The number of the client.
     std::uint64_t client = 0;
-    /// With `queue_order::fifo`, the number of the waiter in its client. Otherwise 0, since a client then has
-    /// one place for all its waiters.
+    /// With `queue_order::fifo`, the number of the waiter in its client. Otherwise 0, since a client then
+    /// has one place for all its waiters.
     std::uint64_t number = 0;
 };
 
@@ -79,15 +79,15 @@ struct instance_inspection {
     key_content content = key_content::nothing;
     /// The type of the value if the content is `other`, such as `list`. Otherwise empty.
     std::string type{};
-    /// The time until the key ends. 0 if there is no key, and the maximum if it has no ttl. A set of readers or
-    /// permits ends with its last member, or later.
+    /// The time until the key ends. 0 if there is no key, and the maximum if it has no ttl. A set of
+    /// readers or permits ends with its last member, or later.
     std::chrono::milliseconds ttl{};
-    /// The holders, at most 100. The reader that stays the longest comes first. Also the string itself if the
-    /// content is `other_string` and it has at most 1,024 bytes.
+    /// The holders, at most 100. The reader that stays the longest comes first. Also the string itself if
+    /// the content is `other_string` and it has at most 1,024 bytes.
     std::vector<lock_holder> holders{};
     /// The number of all holders.
     std::size_t holder_count = 0;
-    /// The number of permits of the semaphore, and how many of them have holders.
+    /// The number of permits of the semaphore.
     std::size_t permit_limit = 0;
     /// The number of permits that have holders.
     std::size_t permits_in_use = 0;
@@ -95,12 +95,13 @@ struct instance_inspection {
     std::vector<waiting_writer> writers{};
     /// The number of all these clients.
     std::size_t writer_count = 0;
-    /// The queue of the name, at most 100 places. The longest waiting place comes first. Of several instances,
-    /// only one keeps a queue. A waiter that polls is in no queue.
+    /// The queue of the name, at most 100 places. The longest waiting place comes first. Of several
+    /// instances, only one keeps a queue. A waiter that polls is in no queue.
     std::vector<lock_waiter> waiters{};
     /// The number of all places. If there are more than 100, the last ones may be of dead clients.
     std::size_t waiter_count = 0;
-    /// The fence counter of the name: the fence of its last holder, or a larger number. 0 if there is none.
+    /// The fence counter of the name, or 0 if there is none. A majority of the instances has the fence of
+    /// the last holder, or a larger number.
     std::uint64_t fence = 0;
     /// The version of a `versioned` value.
     std::uint64_t version = 0;
@@ -116,8 +117,8 @@ struct quorum_holder {
     std::string label{};
     /// On how many instances the token holds the name.
     std::size_t instances = 0;
-    /// When fewer instances than a quorum will have it, unless it is renewed, restored or released. Instances
-    /// that have not answered do not count. `time_point::max()` if it does not end.
+    /// When fewer instances than a quorum will have it, unless it is renewed, restored or released.
+    /// Instances that have not answered do not count. `time_point::max()` if it does not end.
     std::chrono::steady_clock::time_point until{};
 };
 
@@ -131,9 +132,9 @@ struct inspection {
     std::size_t answered = 0;
     /// How many instances are a quorum.
     std::size_t quorum = 0;
-    /// The tokens that a quorum has: one for an exclusive lock, and several for readers and permits. Empty if
-    /// the name is free, if no token has a quorum, or if too few instances have answered. It has only tokens
-    /// that the instances list.
+    /// The tokens that a quorum has: one for an exclusive lock, and several for readers and permits. Empty
+    /// if the name is free, if no token has a quorum, or if too few instances have answered. It has only
+    /// tokens that the instances list.
     std::vector<quorum_holder> holders{};
 };
 
@@ -153,8 +154,8 @@ struct break_result {
     /// Whether a quorum had the token. It was then the holder of the lock.
     bool was_held = false;
     /// Whether a quorum has answered that the token does not hold the name, or not any more. If not, repeat
-    /// `break_lock` or wait for the ttl: the holder may still hold the lock, and may restore it where it was
-    /// removed.
+    /// `break_lock` or wait for the ttl: the holder may still hold the lock, and may restore it where it
+    /// was removed.
     bool is_ended = false;
     /// The instances that have failed, and why, as one line. Empty if none has.
     std::string failures{};

@@ -49,8 +49,8 @@ enum class step : std::uint8_t {
     /// Replace the token by the record `values` for `ttl`, if the token holds the key. The instance also
     /// grants if it already has exactly this record. If the command `heals`, it also grants if it has no key.
     complete,
-    /// Report who holds the key and who waits for it, and change nothing. The grant contains the report as its
-    /// detail.
+    /// Report who holds the key and who waits for it, and change nothing. The grant contains the report
+    /// as its detail.
     inspect,
 };
 

@@ -52,7 +52,8 @@ std::string token_of(const lease& held) {
     return std::string(held.token());
 }
 
-/// Waits until all instances have answered what was sent so far. An acquire ends with the answers of a quorum.
+/// Waits until all instances have answered what was sent so far. An acquire ends with the answers of a
+/// quorum.
 asio::awaitable<void> settled_votes(const client& locks) {
     co_await async_wait_until([&] { return idle(locks); });
 }
@@ -123,7 +124,9 @@ BOOST_FIXTURE_TEST_CASE(every_kind_of_lock_is_recognized, three) {
         const inspection of_writer = co_await locks.inspect("writer");
         BOOST_TEST((first_of(of_writer).content == key_content::exclusive));
         BOOST_TEST(of_writer.holders.at(0).token == token_of(writer));
-        BOOST_TEST(first_of(of_writer).fence == writer.fence());
+        const auto counted = std::ranges::count_if(
+            of_writer.instances, [&](const auto& one) { return one.fence >= writer.fence(); });
+        BOOST_TEST(counted >= 2);  // A fence needs a majority only.
 
         const inspection of_readers = co_await locks.inspect("readers");
         BOOST_TEST((first_of(of_readers).content == key_content::readers));
@@ -141,6 +144,11 @@ BOOST_FIXTURE_TEST_CASE(every_kind_of_lock_is_recognized, three) {
             const inspection of_name = co_await locks.inspect(name);
             BOOST_TEST(of_name.holders.at(0).token == token_of(several));
         }
+        writer = lease();
+        ann = lease();
+        bob = lease();
+        two = lease();
+        several = lease();
         co_await locks.close();
         co_await others.close();
     }());
@@ -372,6 +380,7 @@ BOOST_FIXTURE_TEST_CASE(a_broken_lock_is_free_at_once_and_its_holder_reports_the
         BOOST_TEST((held.loss() == errc::lease_lost), held.loss().message());
         BOOST_TEST(waiter.granted.valid());
         co_await waiter.granted.release();
+        held = lease();
         co_await former.close();
         co_await next.close();
         co_await tool.close();
@@ -420,6 +429,8 @@ BOOST_FIXTURE_TEST_CASE(a_wrong_token_removes_nothing, three) {
         }
         BOOST_TEST(instances.keys() == keys);
         BOOST_TEST(held.valid());
+        held = lease();
+        permit = lease();
         co_await locks.close();
     }());
 }
@@ -447,6 +458,10 @@ BOOST_FIXTURE_TEST_CASE(one_reader_and_one_permit_can_be_removed, three) {
         BOOST_TEST(one.valid());
         const inspection of_permits = co_await locks.inspect("s");
         BOOST_TEST(first_of(of_permits).permits_in_use == 2U);
+        ann = lease();
+        bob = lease();
+        one = lease();
+        two = lease();
         co_await locks.close();
         co_await others.close();
     }());
@@ -505,6 +520,7 @@ BOOST_AUTO_TEST_CASE(a_name_in_a_cluster_is_inspected_and_broken_while_its_slot_
         lease plain = co_await mutex(locks, "a}b", with_ttl(1min)).acquire();
         const inspection found = co_await locks.inspect("a}b");
         BOOST_TEST(found.holders.at(0).token == token_of(plain));
+        plain = lease();
         co_await locks.close();
     }());
 }
@@ -527,6 +543,7 @@ BOOST_AUTO_TEST_CASE(a_name_behind_sentinels_is_inspected_and_broken) {
         const break_result broken = co_await locks.break_lock("x", held.token());
         BOOST_TEST(broken.was_held);
         BOOST_TEST(!master.has("x"));
+        held = lease();
         co_await locks.close();
     }());
 }

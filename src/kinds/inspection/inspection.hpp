@@ -28,9 +28,9 @@ struct removal {
     std::uint64_t ticket = 0;  ///< For a mark: the number of the client.
 };
 
-/// Returns the step that removes this token from a key, whichever kind of lock has it. A text that is no token
-/// of colock is compared with the whole value of the key. Returns nothing if the text is no token and never
-/// can be: an empty text, or the result of a name that was run once.
+/// Returns the step that removes this token from a key, whichever kind of lock has it. A text that is no
+/// token of colock is compared with the whole value of the key. Returns nothing if the text is no token and
+/// never can be: an empty text, or the result of a name that was run once.
 [[nodiscard]] std::optional<removal> removal_of(std::string_view token);
 
 /// Returns the label in a token of any kind. Returns an empty text if it has none.

@@ -172,8 +172,8 @@ local function lives(ticket)
     return redis.pcall('exists', ticket) ~= 0
 end
 
--- Returns the number of waiters in a queue, and the first of them. Waiters without a ticket are dead and do not
--- count. `size` is an error if the key has another type, or if the user may not read it.
+-- Returns the number of waiters in a queue, and the first of them. Waiters without a ticket are dead and do
+-- not count. `size` is an error if the key has another type, or if the user may not read it.
 local function waiters_in(size, entry_at, pattern, ticket_prefix)
     local count = type(size) == 'number' and size or 0
     local listed = {}

@@ -42,8 +42,8 @@ struct inquiry {
 
 enum class inquiry_outcome : std::uint8_t { answered, cancelled, closed };
 
-/// Sends one command to every instance, and collects the votes. It has no lease and no queue. It does not wait
-/// at the gate, because it must also work while the client is overloaded.
+/// Sends one command to every instance, and collects the votes. It has no lease and no queue. It does not
+/// wait at the gate, because it must also work while the client is overloaded.
 ///
 /// An instance that is still in its first attempt to connect gets the command after that attempt. Every
 /// instance has `instance_timeout` for its answer.

@@ -71,8 +71,6 @@ private:
     boost::asio::awaitable<std::string> burst(nlohmann::json body);
     boost::asio::awaitable<std::string> set_locking(bool on);
     boost::asio::awaitable<std::string> freeze();
-    boost::asio::awaitable<std::string> freeze_holder(stage::service& holder,
-                                                      stage::service& other);
     boost::asio::awaitable<std::string> act_on_server(std::string name, nlohmann::json body);
     std::string begin_post();
 

@@ -125,6 +125,11 @@ asio::awaitable<void> stage::start_server(server& which) {
 
 // Another program may have taken the port in the meantime. Then the server ends.
 asio::awaitable<bool> stage::try_server(server& which) {
+    struct starting {
+        bool& is_starting;
+        explicit starting(server& of) : is_starting(of.is_starting) { is_starting = true; }
+        ~starting() { is_starting = false; }
+    } const mark(which);
     const std::string folder = options_.folder + "/" + std::to_string(which.port);
     std::filesystem::create_directories(folder);
     std::vector<std::string> command{options_.redis_server,

@@ -34,8 +34,8 @@ tcp::endpoint local(std::uint16_t port) {
     return {asio::ip::address_v4::loopback(), port};
 }
 
-// Below the ports that the system gives to outgoing connections. One of these could take the port of a server that
-// has been killed.
+// Below the ports that the system gives to outgoing connections. One of these could take the port of a
+// server that has been killed.
 std::uint16_t free_port(const asio::any_io_executor& executor) {
     std::random_device random;
     std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# killed_test.sh PROGRAMS: kills the driver that shows the page, and checks that its servers and services end with it.
+# killed_test.sh PROGRAMS: kills the driver that shows the page, and checks that its servers and services end
+# with it.
 set -euo pipefail
 
 programs=$1

@@ -33,7 +33,7 @@ namespace {
 constexpr int most_listeners = 16;
 constexpr std::size_t most_people = 10'000;
 constexpr auto log_time = std::chrono::minutes(2);
-constexpr auto burst_patience = std::chrono::seconds(30);
+constexpr auto burst_patience = std::chrono::seconds(60);
 constexpr auto dawdle_of_holder = milliseconds(2000);
 
 std::string random_text() {
@@ -140,10 +140,10 @@ asio::awaitable<void> page_server::stop() {
     co_await server_.stop(milliseconds(500));
 }
 
-// --- Requests -------------------------------------------------------------------------------------------------
+// --- Requests --------------------------------------------------------------------------------------------
 
-// Another page in the browser does not know the secret. If it learned it all the same, the browser would say where
-// the request comes from.
+// Another page in the browser does not know the secret. If it learned it all the same, the browser would say
+// where the request comes from.
 bool page_server::is_same_origin(const http_request& request) const {
     const std::string port = ":" + std::to_string(server_.local_endpoint().port());
     const std::string_view host = request[http::field::host];
@@ -203,7 +203,7 @@ std::optional<event_stream> page_server::stream(const http_request& request) {
     return events;
 }
 
-// --- Actions --------------------------------------------------------------------------------------------------
+// --- Actions ---------------------------------------------------------------------------------------------
 
 asio::awaitable<nlohmann::json> page_server::act(std::string name, nlohmann::json body) {
     std::string message;
@@ -358,7 +358,8 @@ asio::awaitable<std::string> page_server::freeze() {
         ", when it resumed: " + told_holder;
 }
 
-// Until the service has reported that it holds the lock. The page shows this report as long as the service is frozen.
+// Until the service has reported that it holds the lock. The page shows this report as long as the service
+// is frozen.
 asio::awaitable<bool> page_server::until_first_service_holds() {
     const auto deadline = clock::now() + std::chrono::seconds(5);
     const std::string lock = "like:" + crowd_.post();
@@ -420,7 +421,7 @@ asio::awaitable<std::string> page_server::act_on_server(std::string name, nlohma
     throw action_refused(which + " is " + to_text(state) + ".");
 }
 
-// --- What the page shows --------------------------------------------------------------------------------------
+// --- What the page shows ---------------------------------------------------------------------------------
 
 asio::awaitable<void> page_server::keep_reading() {
     while (!stopped_) {

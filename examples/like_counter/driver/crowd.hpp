@@ -29,8 +29,9 @@ public:
     boost::asio::awaitable<std::string> like(boost::asio::ip::tcp::endpoint service,
                                              std::string user, bool liked);
 
-    /// So many new people like the post. Each of them clicks once, but the click reaches all services at the same
-    /// time, as it does when a client repeats a request. A request that was refused is repeated until the deadline.
+    /// So many new people like the post. Each of them clicks once, but the click reaches all services at the
+    /// same time, as it does when a client repeats a request. A request that was refused is repeated until
+    /// the deadline.
     boost::asio::awaitable<std::string> burst(std::vector<boost::asio::ip::tcp::endpoint> services,
                                               std::size_t people,
                                               std::chrono::milliseconds patience);

@@ -7,8 +7,8 @@
 #include "page.hpp"  // generated
 #include "together.hpp"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/status.hpp>
@@ -33,7 +33,7 @@ namespace {
 constexpr int most_listeners = 16;
 constexpr std::size_t most_people = 10'000;
 constexpr auto log_time = std::chrono::minutes(2);
-constexpr auto burst_patience = std::chrono::seconds(30);
+constexpr auto burst_patience = std::chrono::seconds(60);
 constexpr auto dawdle_of_holder = milliseconds(2000);
 
 std::string random_text() {
@@ -106,7 +106,7 @@ page_server::page_server(asio::any_io_executor executor, stage& stage,
     : executor_(executor),
       stage_(stage),
       secret_(random_text()),
-      prefix_("show" + random_text().substr(0, 8)),
+      prefix_("show" + random_text().substr(0, 4)),
       crowd_(executor, std::string()),
       server_(executor, listen, http_limits(),
               {[this](http_request request) { return answer(std::move(request)); }, plain,
@@ -140,10 +140,10 @@ asio::awaitable<void> page_server::stop() {
     co_await server_.stop(milliseconds(500));
 }
 
-// --- Requests -------------------------------------------------------------------------------------------------
+// --- Requests --------------------------------------------------------------------------------------------
 
-// Another page in the browser does not know the secret. If it learned it all the same, the browser would say where
-// the request comes from.
+// Another page in the browser does not know the secret. If it learned it all the same, the browser would say
+// where the request comes from.
 bool page_server::is_same_origin(const http_request& request) const {
     const std::string port = ":" + std::to_string(server_.local_endpoint().port());
     const std::string_view host = request[http::field::host];
@@ -203,7 +203,7 @@ std::optional<event_stream> page_server::stream(const http_request& request) {
     return events;
 }
 
-// --- Actions --------------------------------------------------------------------------------------------------
+// --- Actions ---------------------------------------------------------------------------------------------
 
 asio::awaitable<nlohmann::json> page_server::act(std::string name, nlohmann::json body) {
     std::string message;
@@ -301,7 +301,7 @@ std::string page_server::begin_post() {
     return "New post: " + crowd_.post() + ".";
 }
 
-// The holder dawdles before it writes. It is stopped there, until the other service has had the lock.
+// The holder pauses before it writes. It is stopped there, until the other service has had the lock.
 asio::awaitable<std::string> page_server::freeze() {
     const exclusive alone(busy_with_, "holding and freezing");
     if (stage_.services().size() < 2) {
@@ -314,34 +314,16 @@ asio::awaitable<std::string> page_server::freeze() {
     }
     stage::service& holder = stage_.services()[0];
     stage::service& other = stage_.services()[1];
+    const std::string number = std::to_string(++freezes_);
     nlohmann::json slow{{"dawdle_ms", dawdle_of_holder.count()}};
     co_await change_experiment(holder, std::move(slow));
-    std::string text;
-    std::exception_ptr failure;
-    try {
-        text = co_await freeze_holder(holder, other);
-    } catch (...) {
-        failure = std::current_exception();
-    }
-    holder.process->resume();
-    nlohmann::json quick{{"dawdle_ms", 0}};
-    co_await change_experiment(holder, std::move(quick));
-    if (failure) {
-        std::rethrow_exception(failure);
-    }
-    co_await settle();
-    co_return text;
-}
 
-asio::awaitable<std::string> page_server::freeze_holder(stage::service& holder,
-                                                        stage::service& other) {
-    const std::string number = std::to_string(++freezes_);
-    std::optional<std::string> told;  // to the frozen holder's client
-    asio::co_spawn(executor_, crowd_.like(holder.address, "late writer " + number, true),
-                   [&told](std::exception_ptr, std::string text) { told = std::move(text); });
-    std::exception_ptr failure;
+    std::string told_holder;
     std::string told_other;
-    try {
+    auto late_like = [&]() -> asio::awaitable<void> {
+        told_holder = co_await crowd_.like(holder.address, "late writer " + number, true);
+    };
+    auto next_like = [&]() -> asio::awaitable<void> {
         const bool holds = co_await until_first_service_holds();
         if (holds) {
             holder.process->stop();
@@ -351,25 +333,33 @@ asio::awaitable<std::string> page_server::freeze_holder(stage::service& holder,
             holder.process->resume();
             note("repair", holder.name + " resumed");
         }
+    };
+    std::exception_ptr failure;
+    try {
+        std::vector<asio::awaitable<void>> both;
+        both.push_back(late_like());
+        both.push_back(next_like());
+        co_await together(executor_, std::move(both));
     } catch (...) {
         failure = std::current_exception();
     }
     holder.process->resume();
-    while (!told) {  // a request always ends
-        co_await pause(milliseconds(10));
-    }
+    nlohmann::json quick{{"dawdle_ms", 0}};
+    co_await change_experiment(holder, std::move(quick));
     if (failure) {
         std::rethrow_exception(failure);
     }
     if (told_other.empty()) {
-        throw action_refused(holder.name + " did not get the lock. It says: " + *told);
+        throw action_refused(holder.name + " did not get the lock. It says: " + told_holder);
     }
-    note("loss", holder.name + ", late write: " + *told);
+    note("loss", holder.name + ", late write: " + told_holder);
+    co_await settle();
     co_return other.name + ", after the ttl: " + told_other + " " + holder.name +
-        ", when it resumed: " + *told;
+        ", when it resumed: " + told_holder;
 }
 
-// Until the service has reported that it holds the lock. The page shows this report as long as the service is frozen.
+// Until the service has reported that it holds the lock. The page shows this report as long as the service
+// is frozen.
 asio::awaitable<bool> page_server::until_first_service_holds() {
     const auto deadline = clock::now() + std::chrono::seconds(5);
     const std::string lock = "like:" + crowd_.post();
@@ -403,6 +393,9 @@ asio::awaitable<std::string> page_server::act_on_server(std::string name, nlohma
     if (found == stage_.lock_servers().end()) {
         throw action_refused("there is no " + which);
     }
+    if (found->is_starting) {
+        throw action_refused(which + " is starting.");
+    }
     child& process = *found->process;
     const child_state state = process.state();
     if (name == "stop" && state == child_state::running) {
@@ -421,7 +414,6 @@ asio::awaitable<std::string> page_server::act_on_server(std::string name, nlohma
         co_return which + " is killed (SIGKILL). It has lost its locks.";
     }
     if (name == "restart" && state == child_state::ended) {
-        const exclusive alone(busy_with_, "starting " + which);
         co_await stage_.restart(*found);
         note("repair", which + " restarted");
         co_return which + " runs again, without its locks. It is quarantined for the longest ttl.";
@@ -429,7 +421,7 @@ asio::awaitable<std::string> page_server::act_on_server(std::string name, nlohma
     throw action_refused(which + " is " + to_text(state) + ".");
 }
 
-// --- What the page shows --------------------------------------------------------------------------------------
+// --- What the page shows ---------------------------------------------------------------------------------
 
 asio::awaitable<void> page_server::keep_reading() {
     while (!stopped_) {

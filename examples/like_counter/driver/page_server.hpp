@@ -32,8 +32,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// The page in a browser, and what its buttons do. All paths begin with a secret, so that no other page in the browser
-/// can use them:
+/// The page in a browser, and what its buttons do. All paths begin with a secret, so that no other page in
+/// the browser can use them:
 ///
 /// | request                          | answer                                                          |
 /// |----------------------------------|-----------------------------------------------------------------|
@@ -41,8 +41,8 @@ public:
 /// | `GET /{secret}/events`           | everything that the page shows, as server-sent events           |
 /// | `POST /{secret}/actions/{name}`  | `{"ok", "message"}`, when the action has ended                  |
 ///
-/// The actions are `like`, `unlike` (`{"service", "user"}`), `burst` (`{"people"}`), `locking` (`{"on"}`), `freeze`,
-/// `new_post`, and `stop`, `resume`, `kill` and `restart` (`{"server"}`).
+/// The actions are `like`, `unlike` (`{"service", "user"}`), `burst` (`{"people"}`), `locking` (`{"on"}`),
+/// `freeze`, `new_post`, and `stop`, `resume`, `kill` and `restart` (`{"server"}`).
 class page_server {
 public:
     page_server(boost::asio::any_io_executor executor, stage& stage,
@@ -71,8 +71,6 @@ private:
     boost::asio::awaitable<std::string> burst(nlohmann::json body);
     boost::asio::awaitable<std::string> set_locking(bool on);
     boost::asio::awaitable<std::string> freeze();
-    boost::asio::awaitable<std::string> freeze_holder(stage::service& holder,
-                                                      stage::service& other);
     boost::asio::awaitable<std::string> act_on_server(std::string name, nlohmann::json body);
     std::string begin_post();
 

@@ -34,8 +34,8 @@ tcp::endpoint local(std::uint16_t port) {
     return {asio::ip::address_v4::loopback(), port};
 }
 
-// Below the ports that the system gives to outgoing connections. One of these could take the port of a server that
-// has been killed.
+// Below the ports that the system gives to outgoing connections. One of these could take the port of a
+// server that has been killed.
 std::uint16_t free_port(const asio::any_io_executor& executor) {
     std::random_device random;
     std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);
@@ -125,6 +125,11 @@ asio::awaitable<void> stage::start_server(server& which) {
 
 // Another program may have taken the port in the meantime. Then the server ends.
 asio::awaitable<bool> stage::try_server(server& which) {
+    struct starting {
+        bool& is_starting;
+        explicit starting(server& of) : is_starting(of.is_starting) { is_starting = true; }
+        ~starting() { is_starting = false; }
+    } const mark(which);
     const std::string folder = options_.folder + "/" + std::to_string(which.port);
     std::filesystem::create_directories(folder);
     std::vector<std::string> command{options_.redis_server,

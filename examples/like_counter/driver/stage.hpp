@@ -36,6 +36,7 @@ public:
         std::string name;
         std::uint16_t port = 0;
         std::unique_ptr<child> process;
+        bool is_starting = false;
 
         [[nodiscard]] std::string uri() const {
             return "redis://127.0.0.1:" + std::to_string(port);

@@ -24,7 +24,8 @@ public:
     boost::asio::awaitable<void> connect(boost::asio::ip::tcp::endpoint service,
                                          std::string target);
 
-    /// Waits for the next event, or for a heartbeat, which is null. Throws `boost::system::system_error`, also after `patience`.
+    /// Waits for the next event, or for a heartbeat, which is null. Throws `boost::system::system_error`,
+    /// also after `patience`.
     boost::asio::awaitable<nlohmann::json> next(std::chrono::milliseconds patience);
 
     /// Ends what is under way.

@@ -55,8 +55,8 @@ public:
     /// Answers a request. Does not throw.
     boost::asio::awaitable<http_response> answer(http_request request);
 
-    /// Returns the stream that the request asks for. Returns nothing if it asks for something else, or if there
-    /// are `most_listeners` already. `answer` then says so.
+    /// Returns the stream that the request asks for. Returns nothing if it asks for something else, or if
+    /// there are `most_listeners` already. `answer` then says so.
     std::optional<event_stream> stream(const http_request& request);
 
     static constexpr int most_listeners = 16;

@@ -37,7 +37,8 @@ struct event_stream {
     std::function<boost::asio::awaitable<std::string>()> next;
     /// The time between two calls of `next`.
     std::chrono::milliseconds interval = std::chrono::milliseconds(500);
-    /// After this time without an event, the server sends a comment. This shows that the reader is still there.
+    /// After this time without an event, the server sends a comment. This shows that the reader is still
+    /// there.
     std::chrono::milliseconds heartbeat = std::chrono::seconds(1);
 };
 

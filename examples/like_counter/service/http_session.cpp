@@ -137,8 +137,8 @@ asio::awaitable<bool> http_session::answer() {
     co_return co_await send(std::move(response), wants_more && !finishing_);
 }
 
-// A socket's send buffer grows to megabytes for a reader that does not read. Here it stays small. The reader has
-// `transfer_timeout` to take an event, or it is left.
+// A socket's send buffer grows to megabytes for a reader that does not read. Here it stays small. The reader
+// has `transfer_timeout` to take an event, or it is left.
 asio::awaitable<void> http_session::send_events(event_stream events) {
     error_code ignored;
     stream_.socket().set_option(asio::socket_base::send_buffer_size(64 * 1024), ignored);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# page_test.sh PROGRAMS PICTURES: runs page_test.mjs, and checks that neither a process nor a file of the demo is left.
-# The exit code is 3 if this machine has no Chromium or no node. If COLOCK_NEEDS_BROWSER is set, it is 1.
+# page_test.sh PROGRAMS PICTURES: runs page_test.mjs, and checks that neither a process nor a file of the
+# demo is left. The exit code is 3 if this machine has no Chromium or no node. If COLOCK_NEEDS_BROWSER is
+# set, it is 1.
 set -euo pipefail
 
 LIKE_COUNTER_PROGRAMS=$1 pictures=$2

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <string>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// A lease that a client holds. A lost lease is listed until its holders release it, or its validity ends. See
 /// `client::leases`.
@@ -51,6 +52,7 @@ struct waiter_info {
     std::string answers;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -14,7 +14,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 namespace detail {
 
@@ -62,6 +63,7 @@ auto adopt(client& client, std::string_view text, const lock_options& options = 
     return lock.adopt(std::move(detached.lease), std::forward<CompletionToken>(token));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -26,11 +26,14 @@
 #include <utility>
 #include <vector>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 class lock_handle;
 }
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The state of the connection to an instance. Only a `ready` instance grants locks.
 enum class instance_state {
@@ -323,6 +326,7 @@ private:
     std::shared_ptr<runtime::asio_host> host_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The configuration of a client: the instances that vote, and how the client communicates with them.
 /// Most programs set `instances` and nothing else. It is an aggregate.
@@ -216,6 +217,7 @@ struct COLOCK_EXPORT config {
     void validate() const;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

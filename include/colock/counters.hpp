@@ -5,7 +5,8 @@
 
 #include <cstdint>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// What a client has done since it was created. The last five are gauges: `held`, `acquiring`, `queued`,
 /// `waiting_to_send` and `releasing`. All others only grow. docs/operations.md has alert rules for them.
@@ -77,6 +78,7 @@ struct counters {
     std::uint64_t releasing = 0;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -17,7 +17,8 @@
 #include <string>
 #include <type_traits>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The reason why an operation failed. Compare it by `==` with an `error` or an `error_code`. Most
 /// programs need only the coarser `condition`. The values are stable. None is 0, so each is an error.
@@ -93,7 +94,8 @@ inline boost::system::error_condition make_error_condition(condition c) noexcept
     return {static_cast<int>(c), condition_category()};
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 namespace boost::system {
 /// @cond
@@ -106,7 +108,8 @@ struct is_error_condition_enum<colock::condition> : std::true_type {};
 /// @endcond
 }  // namespace boost::system
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The first argument of every completion handler of colock. It is an error code with diagnostics: the
 /// resource and the vote of each instance.
@@ -189,7 +192,8 @@ private:
     std::string field_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 /// @cond
 /// Makes `colock::error` a disposition of Asio, which throws it as a `colock::lock_error`.

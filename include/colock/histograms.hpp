@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// How many durations fell into each of some buckets, with their number and their sum. Nothing is ever
 /// subtracted, so the difference of two histograms describes the time between them.
@@ -60,6 +61,7 @@ struct histograms {
     histogram holds;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

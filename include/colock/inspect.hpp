@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// What an instance has at a name.
 enum class key_content {
@@ -161,6 +162,7 @@ struct break_result {
     std::string failures{};
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

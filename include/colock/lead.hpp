@@ -27,7 +27,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace detail {
 
 /// What one caller of `lead` has been through.
@@ -172,6 +173,7 @@ COLOCK_TEMPORARY_BODY auto lead(const Lock& lock, Function&& body, CompletionTok
 }
 /// @endcond
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -17,7 +17,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// How a release ended.
 enum class release_result {
@@ -304,6 +305,7 @@ private:
     holding held_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -9,7 +9,8 @@
 #include <cstddef>
 #include <optional>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// How a waiting `acquire` polls. Before the n-th repetition it waits for a random time from the upper
 /// half of `min(maximum, initial * 2^n)`. This jitter follows M. Brooker, "Exponential Backoff And
@@ -161,6 +162,7 @@ struct COLOCK_EXPORT lock_options {
     void validate() const;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 class lease;
 
@@ -71,6 +72,7 @@ private:
     lock_owner owner_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

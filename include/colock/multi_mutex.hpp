@@ -21,7 +21,8 @@
 #include <utility>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// A lock on several names, which has all of them or none. On each name it is a `mutex`. It excludes a mutex on
 /// that name, of colock or of another library, and is excluded by it. The `lease` is the ownership of all
@@ -139,6 +140,7 @@ private:
     detail::lock_handle lock_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -18,7 +18,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// An exclusive lock on a name, granted by a quorum of instances. The algorithm is Redlock:
 /// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. A mutex is a name and options.
@@ -154,6 +155,7 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -33,7 +33,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The options of `once`. It is an aggregate: set the fields that differ, and keep the others.
 ///
@@ -364,6 +365,7 @@ COLOCK_TEMPORARY_BODY auto once(client& client, std::string_view key, Function&&
 }
 /// @endcond
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

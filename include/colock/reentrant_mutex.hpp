@@ -18,7 +18,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// An exclusive lock on a name that its owner may enter again while holding it. It is a name and options. The
 /// `lease` is the ownership. Each entry has a lease of its own. The lock is released with the last of them, in
@@ -142,6 +143,7 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -16,7 +16,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// A lock on a name that up to a fixed number of holders have at the same time, in all programs together. Each
 /// holder has a *permit*, which a quorum of instances has granted. A semaphore is a name, a number and
@@ -167,6 +168,7 @@ private:
     detail::lock_handle one_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -20,7 +20,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// A lock on a name for any number of readers or one writer, granted by a quorum of instances. It is a
 /// name and options. The `lease` is the ownership, as a reader or as a writer. A shared_mutex is cheap to
@@ -254,6 +255,7 @@ private:
     lock_options options_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -16,7 +16,8 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 namespace detail {
 
@@ -126,6 +127,7 @@ private:
     std::shared_ptr<const std::vector<Lock>> stripes_;
 };
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

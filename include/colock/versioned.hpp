@@ -33,7 +33,8 @@ namespace colock::runtime {
 struct record_spec;
 }
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// The options of a `versioned` object. It is an aggregate: set the fields that differ, and keep the others.
 ///
@@ -361,6 +362,7 @@ private:
 
 }  // namespace detail
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -39,7 +39,8 @@
         "that. See the note at colock::with_lock")]]
 /// @endcond
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace detail {
 
 template <typename T>
@@ -338,6 +339,7 @@ COLOCK_TEMPORARY_BODY auto with_shared_lock(const Lock& lock, Function&& body,
 }
 /// @endcond
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -24,7 +24,9 @@
 #include <variant>
 #include <vector>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 namespace {
 
 config_error no_text(const std::string& why) {
@@ -112,4 +114,6 @@ lock_handle lock_handle::of_lease(client& client, const detached_lease& detached
     }
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -2,8 +2,12 @@
 
 #include <colock/detail/asio_settings.hpp>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 const char COLOCK_ASIO_SETTINGS = 0;
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -22,7 +22,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// A runtime operation with its caller's handler. A class that derives from it overrides `deliver`, and there
 /// turns the result into the arguments of `complete`.
@@ -110,6 +111,7 @@ void start_call(const std::shared_ptr<runtime::asio_host>& host,
     });
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

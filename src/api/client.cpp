@@ -30,7 +30,8 @@
 #include <utility>
 #include <variant>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 using runtime::asio_host;
@@ -372,4 +373,5 @@ void client::start_waiters(const std::shared_ptr<asio_host>& owner,
     start_snapshot<waiters_call>(owner, std::move(handler));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -23,7 +23,8 @@
 #include <variant>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 using detail::check_at_most;
@@ -413,4 +414,5 @@ config config::from_json(std::string_view text) {
     return result;
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -4,7 +4,8 @@
 
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 using boost::system::error_condition;
@@ -130,4 +131,5 @@ config_error::config_error(std::string field, const std::string& problem)
     : std::invalid_argument(field.empty() ? problem : field + ": " + problem),
       field_(std::move(field)) {}
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -9,7 +9,9 @@
 
 #include <colock/lock_options.hpp>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 /// The kind of a lock with one holder and one name.
 inline const kinds::lock_kind& exclusive_kind(const lock_options& options) noexcept {
@@ -19,6 +21,8 @@ inline const kinds::lock_kind& exclusive_kind(const lock_options& options) noexc
     return options.fencing ? kinds::fenced : kinds::exclusive;
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 #endif

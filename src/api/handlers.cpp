@@ -4,7 +4,9 @@
 
 #include "runtime/recycling_allocator.hpp"
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 void* allocate_block(std::size_t size) {
     return runtime::allocate_block(size);
@@ -14,4 +16,6 @@ void deallocate_block(void* memory, std::size_t size) noexcept {
     runtime::deallocate_block(memory, size);
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -29,7 +29,8 @@
 #include <utility>
 #include <vector>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 using runtime::asio_host;
@@ -298,4 +299,5 @@ void client::start_break(const std::shared_ptr<asio_host>& owner, std::string re
     start<break_call>(owner, resource, problem, std::move(question), std::move(handler));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -10,7 +10,8 @@
 #include <string>
 #include <string_view>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// Parses an instance's URI: see `config::instances`. Throws `config_error` for `field`; its text never shows the password.
 inline instance::redis::any_address parse_instance_uri(const std::string& field,
@@ -22,6 +23,7 @@ inline instance::redis::any_address parse_instance_uri(const std::string& field,
     }
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 /// The longest process id of Linux: 4194304.
@@ -106,4 +107,5 @@ std::string expand_label(const std::string& field, std::string_view label) {
     return expand_label(field, label, host, ::getpid());
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

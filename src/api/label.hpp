@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// Throws `config_error` unless `label` may be `config::label`. `field` is what the error calls it.
 void check_label(const std::string& field, std::string_view label);
@@ -19,6 +20,7 @@ std::string expand_label(const std::string& field, std::string_view label, std::
 /// On this host, in this process.
 std::string expand_label(const std::string& field, std::string_view label);
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

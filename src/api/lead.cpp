@@ -7,7 +7,9 @@
 #include <random>
 #include <utility>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 namespace {
 
 using std::chrono::steady_clock;
@@ -43,4 +45,6 @@ steady_clock::duration candidacy::next_delay() {
         pauses.delay(failures_++, core::next_random(seed)));
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -20,7 +20,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 error aborted() {
@@ -328,4 +329,5 @@ void lease::start_wait_lost(holding held, detail::handler<> handler) {
     }
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

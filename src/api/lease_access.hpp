@@ -17,7 +17,9 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 /// Lets the library make leases.
 struct lease_access {
@@ -39,9 +41,12 @@ struct lease_access {
 error error_of(runtime::lease_result result, const runtime::lease_driver& state,
                std::uint32_t holder, std::string_view lock = {});
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 /// Fails an operation on an empty lease.
 template <typename... Results>
@@ -64,6 +69,7 @@ void start_on_lease(const std::shared_ptr<runtime::lease_driver>& state,
     }
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -9,11 +9,15 @@
 
 #include <string>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 /// The error of an acquire that has ended so. One that was granted or has found a record has none.
 error error_of(core::acquire_outcome result, std::string details);
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 #endif

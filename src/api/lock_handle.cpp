@@ -23,7 +23,9 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
@@ -252,4 +254,6 @@ std::optional<lease> lock_handle::try_reenter(std::uint64_t owner) const {
     return result;
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -9,7 +9,8 @@
 #include <chrono>
 #include <string>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 using detail::check_at_most;
 using detail::check_range;
@@ -62,4 +63,5 @@ void lock_options::validate() const {
     check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -4,7 +4,8 @@
 
 #include <atomic>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 std::atomic<std::uint64_t> last_number{0};
@@ -14,4 +15,5 @@ std::atomic<std::uint64_t> last_number{0};
 lock_owner::lock_owner() noexcept
     : number_(last_number.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

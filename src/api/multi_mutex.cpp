@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <string>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 /// Sorted, so that all locks with the same names send the same commands.
@@ -49,4 +50,5 @@ multi_mutex::multi_mutex(client& client, std::vector<std::string> resources,
       options_(options),
       lock_(make_lock(client, *resources_, options)) {}
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

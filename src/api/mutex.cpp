@@ -4,9 +4,11 @@
 
 #include "api/exclusive_kind.hpp"
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 mutex::mutex(client& client, std::string_view resource, lock_options options)
     : side_(client, resource, options, detail::exclusive_kind(options)), options_(options) {}
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

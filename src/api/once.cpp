@@ -20,7 +20,8 @@
 
 #include <chrono>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 using detail::check_range;
 using detail::handler;
@@ -180,4 +181,5 @@ void once_key::start_record(shared_spec spec, lease_state held,
 }
 
 }  // namespace detail
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

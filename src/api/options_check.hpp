@@ -17,7 +17,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 /// A duration for an error's text: "1500 ms".
 inline std::string to_text(std::chrono::milliseconds d) {
@@ -132,6 +134,8 @@ inline void check_quarantine(std::chrono::milliseconds ttl,
     }
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 #endif

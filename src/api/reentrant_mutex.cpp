@@ -4,11 +4,13 @@
 
 #include "api/exclusive_kind.hpp"
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 reentrant_mutex::reentrant_mutex(client& client, std::string_view resource, lock_options options)
     : side_(client, resource, options, detail::exclusive_kind(options),
             detail::lock_handle::reentry::allowed),
       options_(options) {}
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

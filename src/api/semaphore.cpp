@@ -8,7 +8,8 @@
 
 #include <string>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 static_assert(semaphore::max_permits == kinds::most_permits);
@@ -44,4 +45,5 @@ detail::lock_handle semaphore::several(std::uint32_t count) const {
     return count == 1 ? one_ : one_.with_kind(kinds::semaphore(permits_, count));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

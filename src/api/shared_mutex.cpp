@@ -13,7 +13,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 namespace {
 
 using detail::error_of;
@@ -93,4 +94,5 @@ void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
     start<share_call, lease>(std::move(on), std::move(handler));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -15,7 +15,8 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 using shared_spec = std::shared_ptr<const runtime::lock_spec>;
 
@@ -52,6 +53,7 @@ void start_on_lock(shared_spec spec, detail::handler<Results...> handler,
     }
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

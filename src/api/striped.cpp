@@ -9,7 +9,9 @@
 
 #include <string>
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 std::uint32_t stripe_of(std::string_view key, std::uint32_t stripes) noexcept {
     return static_cast<std::uint32_t>(core::stable_hash(key) % stripes);
@@ -28,4 +30,6 @@ std::string name_of_stripe(std::string_view resource, std::uint32_t index) {
     return std::string(resource).append(":").append(std::to_string(index));
 }
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock

@@ -17,7 +17,8 @@
 
 #include <chrono>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 using detail::check_at_most;
 using detail::check_range;
@@ -213,4 +214,5 @@ void versioned::start_write(shared_spec spec, std::uint64_t version,
                       std::move(handler));
 }
 
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock

@@ -65,8 +65,7 @@ struct candidate {
             held = &its;
             co_await body(its);
         };
-        lead(lock, term,
-             asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e) {
+        lead(lock, term, asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e) {
                  end.thrown = e;
                  end.done = true;
              }));

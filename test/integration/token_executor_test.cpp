@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_an_inline_executor_is_called_once, Op
 /// The executor runs functions in place. Nevertheless, no handler runs inside the initiating function.
 BOOST_AUTO_TEST_CASE(an_inline_handler_never_runs_inside_the_initiation) {
     scene s({});
-    const lease held = [&] {
+    lease held = [&] {
         std::optional<lease> granted;
         s.lock.acquire([&](const error& /*e*/, lease l) { granted = std::move(l); });
         s.run_until([&] { return granted.has_value(); });

@@ -113,7 +113,9 @@
             COLOCK_JOIN_4_EXPANDED(_cache_, BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE, , ), \
             COLOCK_ASIO_STRANDS, COLOCK_ASIO_STRAND_COUNT))
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 COLOCK_EXPORT extern const char COLOCK_ASIO_SETTINGS;
 
@@ -121,6 +123,8 @@ COLOCK_EXPORT extern const char COLOCK_ASIO_SETTINGS;
 /// a shared library that has one cannot be unloaded.)
 [[gnu::used, gnu::retain]] static const char* const asio_settings = &COLOCK_ASIO_SETTINGS;
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 #endif

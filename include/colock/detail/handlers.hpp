@@ -39,7 +39,8 @@ struct client_context;
 
 }  // namespace colock::runtime
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 
 class lease;  // NOLINT(*-forward-declaration-namespace): not that of the core
 enum class release_result;
@@ -197,6 +198,7 @@ delivering_handler<std::decay_t<Handler>> deliver_to(Handler&& handler,
 struct lease_access;  // lets the library make leases
 
 }  // namespace detail
-}  // namespace colock::inline v1
+}  // namespace v1
+}  // namespace colock
 
 #endif

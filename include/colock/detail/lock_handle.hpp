@@ -31,7 +31,9 @@ struct handover;
 struct lock_spec;
 }  // namespace colock::runtime
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 /// A lease that another process has detached, or the reason why a text is none.
 struct detached_lease {
@@ -158,6 +160,8 @@ private:
     std::shared_ptr<const runtime::lock_spec> spec_;
 };
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 #endif

@@ -18,11 +18,14 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock::inline v1 {
+namespace colock {
+inline namespace v1 {
 class lock_owner;
 }
 
-namespace colock::inline v1::detail {
+namespace colock {
+inline namespace v1 {
+namespace detail {
 
 template <typename Token, typename Signature>
 #if defined(BOOST_ASIO_HAS_CONCEPTS)
@@ -94,7 +97,9 @@ struct throwing_initiation : Initiation {
     }
 };
 
-}  // namespace colock::inline v1::detail
+}  // namespace detail
+}  // namespace v1
+}  // namespace colock
 
 namespace boost::asio {
 
@@ -146,7 +151,8 @@ template <typename Allocator>
 struct use_coro_t;
 }  // namespace experimental
 
-/// `use_coro` throws as `use_awaitable` does.
+/// `use_coro` throws as `use_awaitable` does. Asio's concept `completion_token_for` starts it with an archetype, of which
+/// `use_coro` accepts only its own.
 template <typename Allocator, typename R>
 struct async_result<experimental::use_coro_t<Allocator>, R(colock::error)> {
     template <typename Initiation, typename... Arguments>
@@ -154,6 +160,13 @@ struct async_result<experimental::use_coro_t<Allocator>, R(colock::error)> {
                          Arguments&&... arguments) {
         return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr)>::initiate(
             colock::detail::throwing_initiation<Initiation>{std::move(initiation)}, token,
+            std::forward<Arguments>(arguments)...);
+    }
+    template <typename... Arguments>
+    static auto initiate(detail::initiation_archetype<R(colock::error)> /*archetype*/,
+                         experimental::use_coro_t<Allocator> token, Arguments&&... arguments) {
+        return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr)>::initiate(
+            detail::initiation_archetype<R(std::exception_ptr)>(), token,
             std::forward<Arguments>(arguments)...);
     }
 };
@@ -164,6 +177,13 @@ struct async_result<experimental::use_coro_t<Allocator>, R(colock::error, Result
                          Arguments&&... arguments) {
         return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr, Result)>::
             initiate(colock::detail::throwing_initiation<Initiation>{std::move(initiation)}, token,
+                     std::forward<Arguments>(arguments)...);
+    }
+    template <typename... Arguments>
+    static auto initiate(detail::initiation_archetype<R(colock::error, Result)> /*archetype*/,
+                         experimental::use_coro_t<Allocator> token, Arguments&&... arguments) {
+        return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr, Result)>::
+            initiate(detail::initiation_archetype<R(std::exception_ptr, Result)>(), token,
                      std::forward<Arguments>(arguments)...);
     }
 };

@@ -19,16 +19,14 @@ asio::awaitable<void> work(colock::mutex& mutex, colock::client& locks, std::str
         co_return;
     });
     int number = 0;
-    co_await colock::with_lock(mutex, [number](colock::lease&) -> asio::awaitable<int> {
-        co_return number;
-    });
+    co_await colock::with_lock(
+        mutex, [number](colock::lease&) -> asio::awaitable<int> { co_return number; });
     auto copies = [text](colock::lease&) -> asio::awaitable<std::string> { co_return text; };
     co_await colock::with_lock(mutex, copies);
     co_await colock::lead(mutex, copies);
     co_await colock::once(locks, "key", copies);
 #ifdef TEMPORARY
-    co_await colock::with_lock(mutex, [text](colock::lease&) -> asio::awaitable<std::string> {
-        co_return text;
-    });
+    co_await colock::with_lock(
+        mutex, [text](colock::lease&) -> asio::awaitable<std::string> { co_return text; });
 #endif
 }

@@ -21,7 +21,8 @@
 namespace colock {
 inline namespace v1 {
 class lock_owner;
-}
+}  // namespace v1
+}  // namespace colock
 
 namespace colock {
 inline namespace v1 {

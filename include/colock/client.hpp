@@ -30,10 +30,7 @@ namespace colock {
 inline namespace v1 {
 namespace detail {
 class lock_handle;
-}
-
-namespace colock {
-inline namespace v1 {
+}  // namespace detail
 
 /// The state of the connection to an instance. Only a `ready` instance grants locks.
 enum class instance_state {

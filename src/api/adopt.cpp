@@ -95,20 +95,20 @@ detached_lease lease_in(std::string_view text) {
         {}};
 }
 
-lock_handle lock_handle::of_lease(client& client, const detached_lease& detached,
+lock_handle lock_handle::of_lease(client& client, const detached_lease& lease,
                                   const lock_options& options) {
     const std::string prefix =
         client.host_ ? client.host_->parts().settings.key_prefix : std::string();
     std::string_view resource;
     try {
-        if (!detached.lease) {
-            throw no_text(detached.problem);
+        if (!lease.lease) {
+            throw no_text(lease.problem);
         }
-        const std::vector<std::string_view> resources = resources_of(*detached.lease, prefix);
+        const std::vector<std::string_view> resources = resources_of(*lease.lease, prefix);
         resource = resources.front();
         lock_options as_held = options;
         as_held.order = queue_order::hint;  // it waits for nobody
-        return {client, resources, as_held, kind_of(*detached.lease)};
+        return {client, resources, as_held, kind_of(*lease.lease)};
     } catch (const config_error& problem) {
         return invalid(client, resource, problem);
     }

@@ -215,7 +215,7 @@ static_assert(histogram::bounds == runtime::time_histogram::bounds);
 
 histogram histogram_of(const runtime::time_histogram& from) noexcept {
     histogram result;
-    for (std::size_t i = 0; i != from.size(); ++i) {
+    for (std::size_t i = 0; i != runtime::time_histogram::size(); ++i) {
         result.buckets[i] = from.bucket(i);
         result.count += result.buckets[i];
     }

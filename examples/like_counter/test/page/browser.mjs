@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 
-const longestCommand = 30_000;
+const longestCommand = 90_000;
 
 export class Browser {
     static async start(program) {

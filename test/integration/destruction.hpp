@@ -81,8 +81,10 @@ inline void destroy_in_order(const config& configuration, const std::array<std::
     p.lock->acquire(handler);
     p.lock->try_acquire(handler);
     p.lock->try_acquire_for(10s, handler);
-    const auto body = [m](lease&) -> asio::awaitable<void> { co_return; };
-    colock::with_lock(*p.lock, body, handler);
+    {
+        const auto body = [m](lease&) -> asio::awaitable<void> { co_return; };
+        colock::with_lock(*p.lock, body, handler);
+    }
     p.locks->close(handler);
     { const mark dropped = std::exchange(m, mark{}); }
     while (turns-- != 0 && p.context->poll_one() != 0) {

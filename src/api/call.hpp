@@ -83,6 +83,24 @@ void refuse(const runtime::asio_host* owner, detail::handler<Results...> handler
                      std::move(results)...);
 }
 
+/// Fails an operation that cannot start: the client was moved from, or belongs to a parent process, or `problem` is not
+/// empty. Returns whether it has failed. The results are empty then.
+template <typename... Results>
+[[nodiscard]] bool fails_at_start(const runtime::asio_host* owner,
+                                  detail::handler<Results...>& handler, std::string_view resource,
+                                  std::string_view problem = {}) {
+    if (owner == nullptr || owner->is_inherited()) {
+        refuse<Results...>(owner, std::move(handler), resource, Results()...);
+        return true;
+    }
+    if (!problem.empty()) {
+        fail<Results...>(owner->user_executor(), std::move(handler),
+                         invalid_argument(resource, problem), Results()...);
+        return true;
+    }
+    return false;
+}
+
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.
 template <typename Call, typename... Results, typename... Arguments>
 void start_call(const std::shared_ptr<runtime::asio_host>& host,

@@ -356,9 +356,7 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
 /// Starts a call that reads the state of the client, or fails it.
 template <typename Call, typename Result>
 void start_snapshot(const std::shared_ptr<asio_host>& owner, detail::handler<Result> handler) {
-    if (!owner || owner->is_inherited()) {
-        refuse<Result>(owner.get(), std::move(handler), {}, Result());
-    } else {
+    if (!fails_at_start(owner.get(), handler, {})) {
         start_call<Call>(owner, std::move(handler));
     }
 }

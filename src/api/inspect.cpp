@@ -233,13 +233,7 @@ std::string problem_with_token(std::string_view token) {
 template <typename Call, typename Result>
 void start(const std::shared_ptr<asio_host>& owner, std::string_view resource,
            const std::string& problem, inquiry question, detail::handler<Result> handler) {
-    if (!owner || owner->is_inherited()) {
-        refuse<Result>(owner.get(), std::move(handler), resource, Result());
-        return;
-    }
-    if (!problem.empty()) {
-        fail<Result>(owner->user_executor(), std::move(handler),
-                     invalid_argument(resource, problem), Result());
+    if (fails_at_start(owner.get(), handler, resource, problem)) {
         return;
     }
     const std::string& prefix = owner->parts().settings.key_prefix;

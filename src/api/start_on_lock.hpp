@@ -38,18 +38,11 @@ inline bool can_start(const shared_spec& spec) noexcept {
 template <typename Call, typename... Results, typename... Arguments>
 void start_on_lock(shared_spec spec, detail::handler<Results...> handler,
                    Arguments&&... arguments) {
-    if (can_start(spec)) {
+    const std::string_view problem = spec ? std::string_view(spec->problem) : std::string_view();
+    if (!fails_at_start(host_of(spec), handler, resource_of(spec), problem)) {
         const auto owner = runtime::asio_host::of(spec->owner);
         start_call<Call>(owner, std::move(handler), std::move(spec),
                          std::forward<Arguments>(arguments)...);
-        return;
-    }
-    const runtime::asio_host* const host = host_of(spec);
-    if (host == nullptr || host->is_inherited()) {
-        refuse<Results...>(host, std::move(handler), resource_of(spec), Results()...);
-    } else {
-        fail<Results...>(host->user_executor(), std::move(handler),
-                         invalid_argument(spec->resource(), spec->problem), Results()...);
     }
 }
 

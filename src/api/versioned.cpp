@@ -86,21 +86,14 @@ const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
     return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
 }
 
-bool can_start(const shared_spec& spec) noexcept {
-    const runtime::asio_host* const host = host_of(spec);
-    return host != nullptr && !host->is_inherited();
-}
-
 template <typename Call, typename Result>
-void start(shared_spec spec, runtime::record_request request, handler<Result> handler) {
-    if (!can_start(spec)) {
-        const runtime::asio_host* const host = host_of(spec);
-        refuse<Result>(host, std::move(handler), spec ? spec->resource() : std::string_view(),
-                       Result());
-        return;
+void start(shared_spec spec, runtime::record_request request, handler<Result> handler,
+           std::string_view problem = {}) {
+    const std::string_view resource = spec ? spec->resource() : std::string_view();
+    if (!fails_at_start(host_of(spec), handler, resource, problem)) {
+        const auto owner = runtime::asio_host::of(spec->owner);
+        start_call<Call>(owner, std::move(handler), std::move(spec), std::move(request));
     }
-    const auto owner = runtime::asio_host::of(spec->owner);
-    start_call<Call>(owner, std::move(handler), std::move(spec), std::move(request));
 }
 
 /// Empty if such a write is possible.
@@ -203,15 +196,10 @@ void versioned::start_read(shared_spec spec, std::size_t tries, handler<versione
 void versioned::start_write(shared_spec spec, std::uint64_t version,
                             std::optional<std::string> value, handler<write_outcome> handler) {
     const std::string problem =
-        can_start(spec) ? problem_with(version, value, spec->longest_value) : std::string();
-    if (!problem.empty()) {
-        fail<write_outcome>(executor_of(spec), std::move(handler),
-                            invalid_argument(spec->resource(), problem), write_outcome());
-        return;
-    }
+        spec ? problem_with(version, value, spec->longest_value) : std::string();
     start<write_call>(std::move(spec),
                       {.writes = true, .expected = version, .value = std::move(value)},
-                      std::move(handler));
+                      std::move(handler), problem);
 }
 
 }  // namespace v1

@@ -24,8 +24,8 @@
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::inspection` says who holds a name, and `colock::break_result` how a lock was broken. The operations
 ///   are `client::inspect` and `client::break_lock`.
-/// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info` and `colock::counters` are for
-///   monitoring.
+/// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info`, `colock::counters` and
+///   `colock::histograms` are for monitoring. A `colock::observer` is told what happens.
 ///
 /// Every operation is asynchronous, so its name has no `async_`: there is no blocking form that it could be confused
 /// with.
@@ -45,13 +45,16 @@
 #include <colock/config.hpp>
 #include <colock/counters.hpp>
 #include <colock/error.hpp>
+#include <colock/histograms.hpp>
 #include <colock/inspect.hpp>
+#include <colock/instance_info.hpp>
 #include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
 #include <colock/lock_owner.hpp>
 #include <colock/multi_mutex.hpp>
 #include <colock/mutex.hpp>
+#include <colock/observer.hpp>
 #include <colock/once.hpp>
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 
 namespace colock {
 inline namespace v1 {
+
+class observer;
 
 /// The configuration of a client: the instances that vote, and how the client communicates with them.
 /// Most programs set `instances` and nothing else. It is an aggregate.
@@ -196,13 +199,22 @@ struct COLOCK_EXPORT config {
     /// It also limits the work of a destroyed client in the background. Allowed: 0 to 5 min.
     std::chrono::milliseconds close_timeout{2000};
 
+    /// Receives what happens in the client, for logs, traces and metrics: see `colock::observer`. Null by default,
+    /// and then it costs nothing. Several clients may share one.
+    std::shared_ptr<colock::observer> observer{};
+
+    /// For how long the event loop must be blocked, so that `observer::on_blocked` is called. The client notices it
+    /// with a timer that runs four times in this interval. Without an observer there is no such timer. Allowed: 0,
+    /// or 10 ms to 1 h. 0 means never.
+    std::chrono::milliseconds blocked_threshold{100};
+
     /// Returns a configuration with these instances and the defaults for everything else.
     ///
     /// - Exception safety: Throws `config_error`, as `validate` does.
     static config from_uris(std::vector<std::string> uris);
 
     /// Reads a JSON object whose members are named like the fields above. Durations end in `_ms`, and
-    /// count milliseconds. An example is `{"instances": ["redis://..."], "instance_timeout_ms": 100}`.
+    /// count milliseconds. There is no member for `observer`. An example is `{"instances": ["redis://..."], "instance_timeout_ms": 100}`.
     /// An instance may also be an object, such as `{"uri": "redis://...", "replicas_acked": 1}`.
     ///
     /// - Exception safety: Throws `config_error`. Its `field()` is the JSON pointer of the fault, and its

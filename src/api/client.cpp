@@ -5,8 +5,10 @@
 #include <colock/lock_options.hpp>
 
 #include "api/call.hpp"
+#include "api/instance_info.hpp"
 #include "api/instance_uri.hpp"
 #include "api/label.hpp"
+#include "api/receiver.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "kinds/label.hpp"
@@ -112,6 +114,8 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
     settings.quarantines = quarantines_of(c);
     settings.max_reply_size = c.max_reply_size;
     settings.label = expand_label("label", c.label);
+    settings.receiver = detail::receiver_for(c.observer);
+    settings.blocked_threshold = c.blocked_threshold;
     return asio_host::make(
         std::move(executor), c.thread_safe, settings,
         [&c](const auto& on, auto& observer) { return make_instances(c, on, observer); });
@@ -193,24 +197,6 @@ public:
     }
 };
 
-instance_state state_of(instance::state s) noexcept {
-    switch (s) {
-        case instance::state::connecting:
-            return instance_state::connecting;
-        case instance::state::probing:
-            return instance_state::probing;
-        case instance::state::quarantined:
-            return instance_state::quarantined;
-        case instance::state::ready:
-            return instance_state::ready;
-        case instance::state::down:
-            return instance_state::down;
-        case instance::state::closed:
-            break;
-    }
-    return instance_state::closed;
-}
-
 static_assert(histogram::bounds == runtime::time_histogram::bounds);
 
 histogram histogram_of(const runtime::time_histogram& from) noexcept {
@@ -234,24 +220,6 @@ void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
 }
 
 }  // namespace
-
-std::string_view to_string(instance_state state) noexcept {
-    switch (state) {
-        case instance_state::connecting:
-            return "connecting";
-        case instance_state::probing:
-            return "probing";
-        case instance_state::quarantined:
-            return "quarantined";
-        case instance_state::ready:
-            return "ready";
-        case instance_state::down:
-            return "down";
-        case instance_state::closed:
-            return "closed";
-    }
-    return "unknown";
-}
 
 client::client(executor_type executor, config configuration)
     : host_(make_host(std::move(executor), configuration)) {}
@@ -278,17 +246,7 @@ std::vector<instance_info> client::instances() const {
         return result;
     }
     for (instance::status& s : host_->parts().instances.states()) {
-        std::vector<node_info> nodes;
-        for (instance::node_status& n : s.nodes) {
-            nodes.push_back(
-                {std::move(n.address), std::move(n.role), state_of(n.state), std::move(n.reason)});
-        }
-        const bool is_quarantined = s.state == instance::state::quarantined;
-        result.push_back({std::move(s.address), state_of(s.state),
-                          std::move(is_quarantined ? s.why_quarantined : s.reason),
-                          std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
-                          s.window, s.delay, platform::clock::to_steady(s.quarantined_until),
-                          std::move(nodes)});
+        result.push_back(detail::info_of(std::move(s)));
     }
     return result;
 }

@@ -49,11 +49,11 @@ struct duration_field {
     milliseconds most;
 };
 
-const std::array<duration_field, 9>& duration_fields() {
+const std::array<duration_field, 10>& duration_fields() {
     using std::chrono::hours;
     using std::chrono::minutes;
     using std::chrono::seconds;
-    static const std::array<duration_field, 9> fields{{
+    static const std::array<duration_field, 10> fields{{
         {"instance_timeout", &config::instance_timeout, milliseconds(1), minutes(1)},
         {"connect_timeout", &config::connect_timeout, milliseconds(1), minutes(5)},
         {"silence_timeout", &config::silence_timeout, milliseconds(10), hours(1)},
@@ -62,6 +62,7 @@ const std::array<duration_field, 9>& duration_fields() {
         {"drift_minimum", &config::drift_minimum, milliseconds(0), seconds(1)},
         {"close_timeout", &config::close_timeout, milliseconds(0), minutes(5)},
         {"restart_quarantine", &config::restart_quarantine, milliseconds(0), hours(24)},
+        {"blocked_threshold", &config::blocked_threshold, milliseconds(0), hours(1)},
         {"failover_quarantine", &config::failover_quarantine, milliseconds(0), hours(24)},
     }};
     return fields;
@@ -109,6 +110,13 @@ void check(const config& c, const field_namer& name,
         if (set) {
             check_range(name(field.name), *set, field.least, field.most);
         }
+    }
+    constexpr milliseconds least_threshold(10);
+    if (c.blocked_threshold != milliseconds::zero() && c.blocked_threshold < least_threshold) {
+        throw config_error(name("blocked_threshold"),
+                           detail::to_text(c.blocked_threshold) +
+                               " is too short. Use 0 for never, or at least " +
+                               detail::to_text(least_threshold));
     }
     check_at_most(name("reconnect_initial"), c.reconnect_initial, name("reconnect_maximum"),
                   c.reconnect_maximum);

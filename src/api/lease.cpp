@@ -6,6 +6,7 @@
 
 #include "api/call.hpp"
 #include "api/lease_access.hpp"
+#include "api/lock_error.hpp"
 #include "api/options_check.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
@@ -51,20 +52,9 @@ error loss_of(const runtime::lease_driver& state, std::uint32_t holder) {
     if (is_inherited(state)) {
         return {errc::forked, runtime::describe(state.resource())};
     }
-    switch (state.loss(holder)) {
-        case core::loss::none:
-            return untold_loss_of(state, holder);
-        case core::loss::keys_gone:
-        case core::loss::unrenewable:
-            return {errc::lease_lost, state.loss_details()};
-        case core::loss::expired:
-            return {errc::lease_expired, state.loss_details()};
-        case core::loss::max_hold:
-            return {errc::max_hold_exceeded, state.loss_details()};
-        case core::loss::closed:
-            return {errc::client_closed, state.loss_details()};
-    }
-    return {};
+    const core::loss why = state.loss(holder);
+    return why == core::loss::none ? untold_loss_of(state, holder)
+                                   : detail::error_of(why, state.loss_details());
 }
 
 /// Throws `config_error` for a ttl that a lease of this client cannot have.
@@ -81,6 +71,23 @@ error wrong_lease(const runtime::lease_driver& state, std::string_view why) {
 }
 
 }  // namespace
+
+error detail::error_of(core::loss why, std::string details) {
+    switch (why) {
+        case core::loss::none:
+            break;
+        case core::loss::keys_gone:
+        case core::loss::unrenewable:
+            return {errc::lease_lost, std::move(details)};
+        case core::loss::expired:
+            return {errc::lease_expired, std::move(details)};
+        case core::loss::max_hold:
+            return {errc::max_hold_exceeded, std::move(details)};
+        case core::loss::closed:
+            return {errc::client_closed, std::move(details)};
+    }
+    return {};
+}
 
 error detail::error_of(runtime::lease_result result, const runtime::lease_driver& state,
                        std::uint32_t holder, std::string_view lock) {

@@ -126,7 +126,8 @@ std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<host_registry>(context).add(result);
     host_directory::instance().add(result);
-    result->engine_.start(make_instances(result->executor_, result->engine_.observer()));
+    result->engine_.take(make_instances(result->executor_, result->engine_.observer()));
+    result->run([result] { result->engine_.start(); });
     return result;
 }
 
@@ -227,6 +228,7 @@ void asio_host::close() {
 
 void asio_host::end_in_child() {
     if (!std::exchange(ended_in_child_, true) && !dead_) {
+        engine_.parts().events.stop();
         engine_.close_at_once();
         let_go_if_closed();
     }

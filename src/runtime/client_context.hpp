@@ -7,6 +7,7 @@
 #include "core/validity.hpp"
 #include "kinds/command.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/events.hpp"
 #include "runtime/in_client.hpp"
 #include "runtime/instance_group.hpp"
 #include "runtime/key/announcement.hpp"
@@ -19,6 +20,7 @@
 #include "runtime/key/watcher.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
+#include "runtime/loop/loop_monitor.hpp"
 #include "runtime/operations/acquire_operation.hpp"
 #include "runtime/operations/inquiry_operation.hpp"
 #include "runtime/operations/record_operation.hpp"
@@ -51,6 +53,8 @@ struct engine_settings {
     quarantine_lengths quarantines;
     std::string label;  ///< Label in all tokens. Empty for none.
     std::size_t max_reply_size = std::size_t{16} << 20U;
+    std::shared_ptr<event_receiver> receiver;  ///< Null if nobody wants the events.
+    core::duration blocked_threshold{};        ///< See `loop_monitor`. 0 for no such events.
 };
 
 /// All members of a client, so that the engine can notify them.
@@ -85,7 +89,9 @@ struct client_context : loop {
     // See `core::command::ticket`.
     const std::uint64_t client_number = world.random() % core::value_limit;
     std::uint64_t places_given = 0;  // See `core::command::place`.
-    withdrawals withdrawn{*this};    // Outlives the instances, which owe it votes.
+    runtime::events events{turn, settings.receiver};
+    loop_monitor monitor{alarms, events, settings.blocked_threshold};
+    withdrawals withdrawn{*this};  // Outlives the instances, which owe it votes.
     instance_group instances;
     key_queues queues{*this};
     contention_history contention;
@@ -96,6 +102,16 @@ struct client_context : loop {
     /// this client may wait.
     std::vector<std::shared_ptr<const lock_spec>> own_writes;
     bool closing = false;
+
+    /// Counts a lease that an operation has got after this wait.
+    void note_acquired(const lease_driver& lease, core::duration waited) noexcept {
+        ++counts.acquired;
+        counts.waits.add(waited);
+        events.add([&] {
+            return acquired_event{std::string(lease.resource()), std::string(lease.token()),
+                                  lease.fence(), lease.is_shared(lease.holder()), waited};
+        });
+    }
 
     void release_started() noexcept { ++counts.releasing; }
     void release_ended() {

@@ -3,6 +3,8 @@
 #include "runtime/engine.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace colock::runtime {
 namespace {
@@ -52,14 +54,28 @@ engine::engine(environment& world, engine_settings settings) : parts_(world, std
 
 engine::~engine() = default;
 
-void engine::start(instance_group::list instances) {
-    parts_.instances.start(std::move(instances));
+void engine::take(instance_group::list instances) {
+    reported_.resize(instances.size(), instance::state::connecting);
+    parts_.instances.take(std::move(instances));
+}
+
+void engine::start() {
+    parts_.instances.start();
+    parts_.monitor.start(parts_.turn.now());
+    report_all();
 }
 
 // --- Turns ------------------------------------------------------------------------------------------
 
 void engine::turn() {
     parts_.turn.begin();
+    parts_.monitor.look(parts_.turn.recent_time());
+    if (!parts_.events.empty()) {
+        parts_.events.deliver();
+        if (parts_.turn.stopped()) {  // The receiver has destroyed the execution context.
+            return;
+        }
+    }
     try {
         parts_.finished.deliver();
     } catch (...) {
@@ -112,6 +128,26 @@ void engine::on_state_change(std::size_t index) {
     for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
     for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_instance_changed(); });
+    report(index);
+}
+
+/// Adds an event if the instance has another state than the receiver knows. A new try to connect is none.
+void engine::report(std::size_t index) noexcept {
+    parts_.events.add_if_any([&]() -> std::optional<instance_event> {
+        instance::status now = parts_.instances.state(index);
+        const bool is_trying =
+            now.state == instance::state::connecting || now.state == instance::state::probing;
+        if (is_trying || now.state == std::exchange(reported_[index], now.state)) {
+            return std::nullopt;
+        }
+        return instance_event{index, std::move(now)};
+    });
+}
+
+void engine::report_all() noexcept {
+    for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
+        report(i);
+    }
 }
 
 void engine::on_accepting(std::size_t index) {
@@ -240,7 +276,9 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     closed_ = true;
     close_outcome_ = outcome;
     parts_.alarms.stop_waiting(*this);
+    parts_.monitor.stop();
     parts_.instances.stop();
+    report_all();
     for_each_lease([](lease_driver& one) { one.on_closed(); });
     parts_.alarms.disarm();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {
@@ -250,6 +288,7 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
 
 void engine::abandon() noexcept {
     parts_.turn.stop();
+    parts_.events.stop();
     parts_.alarms.stop();
     parts_.instances.clear();
     parts_.withdrawn.abandon();

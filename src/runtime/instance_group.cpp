@@ -13,8 +13,7 @@
 
 namespace colock::runtime {
 
-void instance_group::start(list instances) {
-    instances_ = std::move(instances);
+void instance_group::start() {
     for (const auto& one : instances_) {
         one->start();
     }

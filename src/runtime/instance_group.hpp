@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::runtime {
@@ -20,8 +21,10 @@ class instance_group {
 public:
     using list = std::vector<std::unique_ptr<instance::instance>>;
 
-    /// Takes the instances and connects them. Called once.
-    void start(list instances);
+    /// Takes the instances. Called once, before `start`.
+    void take(list instances) { instances_ = std::move(instances); }
+    /// Connects the instances.
+    void start();
     /// Closes their connections permanently.
     void stop();
     /// Destroys the instances. No further votes arrive.
@@ -30,6 +33,10 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return instances_.size(); }
     /// Thread-safe.
     [[nodiscard]] std::vector<instance::status> states() const;
+    /// Thread-safe.
+    [[nodiscard]] instance::status state(std::size_t index) const {
+        return instances_[index]->snapshot();
+    }
 
     /// Handles a change of an instance's readiness. Returns true if a quorum has become ready again.
     [[nodiscard]] bool update() noexcept;

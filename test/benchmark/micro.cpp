@@ -1,6 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Measures the parts of a client separately: the state machines, encoding and decoding, and timers.
+// Measures the parts of a client separately: the state machines, encoding and decoding, and timers. Also measures
+// a client without servers, with and without an observer.
+
+#include <colock/client.hpp>
+#include <colock/mutex.hpp>
+#include <colock/observer.hpp>
 
 #include "core/lease.hpp"
 #include "core/lease_step.hpp"
@@ -12,6 +17,8 @@
 #include "runtime/environment.hpp"
 #include "runtime/loop/timer_queue.hpp"
 #include "runtime/token.hpp"
+
+#include <boost/asio/io_context.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -145,6 +152,35 @@ void timer(benchmark::State& state) {
     }
 }
 BENCHMARK(timer)->Arg(0)->Arg(100'000);
+
+class deaf final : public observer {};
+
+/// Measures an acquire and its release on memory instances: all the work of the client, without a connection.
+void cycle(benchmark::State& state) {
+    boost::asio::io_context context(1);
+    config configuration;
+    for (auto i = state.range(0); i != 0; --i) {
+        configuration.instances.push_back("memory://" + std::to_string(i));
+    }
+    if (state.range(1) != 0) {
+        configuration.observer = std::make_shared<deaf>();
+    }
+    client locks(context, configuration);
+    const mutex lock(locks, "x");
+    for (auto _ : state) {
+        bool is_released = false;
+        lock.acquire([&](const error& /*none*/, lease held) {
+            held.release([&](const error& /*none*/, release_result) { is_released = true; });
+        });
+        while (!is_released) {
+            context.run_one();
+        }
+    }
+}
+BENCHMARK(cycle)
+    ->ArgNames({"instances", "observer"})
+    ->ArgsProduct({{1, 3}, {0, 1}})
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -127,6 +128,19 @@ std::string verdict(const error& e) {
     return e == errc::forked && e == condition::unavailable ? "1" : "(" + e.message() + ")";
 }
 
+/// Counts the events of a client.
+struct event_counter final : observer {
+    void on_acquired(const acquired_event& /*event*/) noexcept override { ++events; }
+    void on_lost(const lost_event& /*event*/) noexcept override { ++events; }
+    void on_instance_changed(std::size_t /*index*/,
+                             const instance_info& /*instance*/) noexcept override {
+        ++events;
+    }
+    void on_blocked(std::chrono::nanoseconds /*time*/) noexcept override { ++events; }
+
+    std::size_t events = 0;
+};
+
 /// A parent whose client is connected and holds "x".
 struct parent : shared_servers<3> {
     enum class network { tcp, unix_sockets };
@@ -134,6 +148,7 @@ struct parent : shared_servers<3> {
     explicit parent(network by) {
         config settings = instances.config();
         settings.instance_timeout = 10s;
+        settings.observer = told;
         if (by == network::unix_sockets) {
             settings.instances.clear();
             for (const redis_server& server : instances) {
@@ -185,6 +200,7 @@ struct parent : shared_servers<3> {
     }
 
     asio::io_context context{1};
+    std::shared_ptr<event_counter> told = std::make_shared<event_counter>();
     std::optional<client> locks;
     lease held;
 };
@@ -300,6 +316,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(operations_pending_at_the_fork_continue_only_in_th
     BOOST_TEST(next.valid());
     p.held = std::move(next);
     p.check_untouched();
+}
+
+// The lease, the instances and the loop would have their events there.
+BOOST_FIXTURE_TEST_CASE(the_observer_hears_nothing_in_a_child, parent_by_tcp) {
+    BOOST_TEST(told->events >= 4U);  // Three instances are ready, and a lease was acquired.
+    bool has_acquired = false;
+    lock("y").acquire([&](const error& /*e*/, const lease& /*l*/) { has_acquired = true; });
+    const std::string said = in_child(context, [&] {
+        const std::size_t before = told->events;
+        run_until_notified(context, [&] { return has_acquired; });
+        held = lease();
+        locks.reset();
+        run_until_notified(context, [] { return true; });
+        return std::to_string(told->events - before);
+    });
+    BOOST_TEST(said == "0");
+    const std::size_t before = told->events;
+    run_until(context, [&] { return has_acquired; });
+    BOOST_TEST(told->events > before);
+    check_untouched();
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_consumes_no_reply_of_its_parent, Parent, parents) {

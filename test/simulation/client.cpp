@@ -233,7 +233,8 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
         routes_.push_back(make_route(w, *this, *voters[i], i));
         instances.push_back(std::make_unique<door>(*this, i));
     }
-    engine_->start(std::move(instances));
+    engine_->take(std::move(instances));
+    engine_->start();
     for (std::size_t i = 0; i != voters.size(); ++i) {
         engine_->observer().on_state_change(i);
     }

@@ -597,9 +597,9 @@ std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const o
     if (own->is_over(now)) {
         return nullptr;
     }
-    ++client_.counts.acquired;
-    client_.counts.waits.add(core::duration::zero());
-    return own->add_holder(now);
+    auto entered = own->add_holder(now);
+    client_.note_acquired(*own, core::duration::zero());
+    return entered;
 }
 
 void key_queues::advance(key_queue& queue) {

@@ -479,6 +479,10 @@ std::shared_ptr<lease_driver> lease_driver::add_holder(core::time_point now) {
     return self_;
 }
 
+void lease_driver::note_shared(core::time_point began) noexcept {
+    client_.note_acquired(*this, client_.turn.recent_time() - began);
+}
+
 void lease_driver::share(share_operation& asker) {
     if (!spec().policy->lease.value_per_holder) {
         add_holder(asker.began());
@@ -600,6 +604,10 @@ void lease_driver::on_lost(core::loss why, core::duration late, core::time_point
     const std::size_t holders = holders_.count();
     client_.counts.lost.add(holders);
     client_.counts.held.add(std::uint64_t{0} - holders);
+    client_.events.add([&] {
+        return lost_event{std::string(resource()), std::string(token()), fence(), holders, why,
+                          loss_details()};
+    });
     client_.release_started();
     if (held_for_.is_known()) {
         client_.owners.add_lost(held_for_, *this, spec_->key);

@@ -89,6 +89,11 @@ public:
         return rare_->no_quorum_details;
     }
 
+    // From its share operations, on the engine's executor:
+
+    /// Counts a share that an operation has got. The operation began at `began`.
+    void note_shared(core::time_point began) noexcept;
+
     // From the acquire operation, on the engine's executor:
 
     /// Returns the fence of the latest holder. 0 without fencing.

@@ -307,7 +307,9 @@ void acquire_operation::cancel() {
     }
     if (machine_) {
         if (lease_ && lease_->attempting()) {
-            loop_.counts.contended.add(lease_->votes().denied() != 0 ? 1 : 0);
+            if (lease_->votes().denied() != 0) {
+                note_denied(true);
+            }
             lease_->give_up(loop_.turn.now());
         }
         resume(event::just(event::kind_type::cancel));
@@ -543,13 +545,21 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
     note_records();
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
-        ++(why == core::acquire_outcome::contended ? loop_.counts.contended
-                                                   : loop_.counts.unavailable);
+        note_denied(why == core::acquire_outcome::contended);
     }
     carry_out(next, now);
     if (running() && machine_->backing_off() && !adopts()) {
         wait_for_others();
     }
+}
+
+/// Counts a failed attempt.
+void acquire_operation::note_denied(bool is_contended) noexcept {
+    ++(is_contended ? loop_.counts.contended : loop_.counts.unavailable);
+    spec_->owner->events.add([&] {
+        return denied_event{std::string(spec_->resource()), machine_->attempts(), is_contended,
+                            loop_.turn.recent_time() - arrived_};
+    });
 }
 
 /// Waits in the remote queue. Without a remote queue, asks the instances how long they will deny.
@@ -597,9 +607,8 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         ++loop_.counts.cancelled;
     }
     if (outcome == core::acquire_outcome::granted) {
-        ++loop_.counts.acquired;
         loop_.counts.adopted.add(adopts() ? 1 : 0);
-        loop_.counts.waits.add(loop_.turn.recent_time() - arrived_);
+        spec_->owner->note_acquired(*lease_, loop_.turn.recent_time() - arrived_);
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else if (outcome == core::acquire_outcome::completed) {

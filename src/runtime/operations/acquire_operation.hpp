@@ -213,6 +213,7 @@ private:
         const std::vector<instance::status>& instances) const;
     void finish(core::acquire_outcome outcome);
     void give_up_attempt();
+    void note_denied(bool is_contended) noexcept;
     void note_records();
 
     std::shared_ptr<const lock_spec> spec_;

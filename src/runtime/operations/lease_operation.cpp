@@ -47,11 +47,9 @@ void share_operation::on_start() {
 }
 
 void share_operation::receive(std::uint32_t holder, std::uint64_t fence) {
-    runtime::loop& loop = lease().loop();
-    ++loop.counts.acquired;
-    loop.counts.waits.add(loop.turn.recent_time() - began_);
     new_holder_ = holder;
     fence_ = fence;
+    lease().note_shared(began_);
     finish(lease_result::done);
 }
 

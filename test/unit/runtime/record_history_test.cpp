@@ -496,7 +496,8 @@ public:
         environment_.engine = engine_.get();
         runtime::instance_group::list instances;
         instances.push_back(std::make_unique<bad_network>(in));
-        engine_->start(std::move(instances));
+        engine_->take(std::move(instances));
+        engine_->start();
         engine_->observer().on_state_change(0);
         for (std::size_t i = 0; i != specs_.size(); ++i) {
             auto spec = std::make_shared<runtime::record_spec>();

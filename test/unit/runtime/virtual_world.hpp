@@ -11,6 +11,7 @@
 #include "kinds/table.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/events.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
@@ -474,9 +475,9 @@ public:
 
     class client {
     public:
-        client(virtual_deployment& in, std::uint64_t seed, core::milliseconds instance_timeout)
+        client(virtual_deployment& in, std::uint64_t seed, core::milliseconds instance_timeout,
+               runtime::engine_settings settings)
             : in_(in), environment_(in.world_, seed), instance_timeout_(instance_timeout) {
-            runtime::engine_settings settings;
             settings.instance_timeout = instance_timeout;
             settings.close_timeout = std::chrono::seconds(2);
             engine_ = std::make_shared<runtime::engine>(environment_, settings);
@@ -486,7 +487,8 @@ public:
                 instances.push_back(std::make_unique<virtual_instance>(in.world_, in.servers_[i], i,
                                                                        engine_->observer()));
             }
-            engine_->start(std::move(instances));
+            engine_->take(std::move(instances));
+            engine_->start();
             for (std::size_t i = 0; i != in.servers_.size(); ++i) {
                 engine_->observer().on_state_change(i);
             }
@@ -573,7 +575,17 @@ public:
 
     [[nodiscard]] std::unique_ptr<client> make_client(
         core::milliseconds instance_timeout = std::chrono::milliseconds(250)) {
-        return std::make_unique<client>(*this, ++clients_, instance_timeout);
+        return std::make_unique<client>(*this, ++clients_, instance_timeout,
+                                        runtime::engine_settings());
+    }
+    /// Makes a client whose events go to the receiver.
+    [[nodiscard]] std::unique_ptr<client> make_client(
+        std::shared_ptr<runtime::event_receiver> receiver, core::duration blocked_threshold = {}) {
+        runtime::engine_settings settings;
+        settings.receiver = std::move(receiver);
+        settings.blocked_threshold = blocked_threshold;
+        return std::make_unique<client>(*this, ++clients_, std::chrono::milliseconds(250),
+                                        std::move(settings));
     }
 
 private:

@@ -32,15 +32,15 @@ Usage: cmake/bootstrap.sh [NEED]... [--check | --print-prefix]
 
 Prepares a Debian machine for the NEEDs. Needs root or sudo. Installs the packages that are missing, and no others.
 If the system offers no Boost >= 1.88, unpacks the headers of a newer Debian release into build/boost/<version>/.
-If nothing is missing, it ends quickly and does not use the network. If it installs the package redis-server, it leaves
-no service running or enabled.
+If nothing is missing, it ends quickly and does not use the network. If it installs the packages redis-server or
+prometheus, it leaves no service running or enabled.
 
 Each NEED names something that you want to do. The default is --work.
 
   --library       build the library: g++, CMake, Ninja, OpenSSL, nlohmann_json and Boost
   --examples      build the examples and run the demo: the library's needs, CLI11, SQLite, redis-server and curl
-  --tests         build and run the tests: the library's needs, CLI11, Lua, redis-server, Python, openssl, curl, procps,
-                  pkg-config and ccache
+  --tests         build and run the tests: the library's needs, CLI11, Lua, redis-server, promtool (in the package
+                  prometheus), Python, openssl, curl, procps, pkg-config and ccache
   --benchmarks    build and run the benchmarks: the library's needs, CLI11, Google Benchmark and redis-server
   --coverage      measure the coverage: gcovr
   --format        format the sources: clang-format
@@ -97,8 +97,8 @@ add_need() {
             ;;
         tests)
             add_need library
-            packages+=(libcli11-dev liblua5.1-0-dev redis-server python3 openssl curl procps pkgconf ccache)
-            programs+=(redis-server python3 openssl curl)
+            packages+=(libcli11-dev liblua5.1-0-dev redis-server prometheus python3 openssl curl procps pkgconf ccache)
+            programs+=(redis-server promtool python3 openssl curl)
             ;;
         benchmarks)
             add_need library
@@ -170,17 +170,18 @@ allow_service_changes() {
     policy_is_ours=false
 }
 
-# Disables a redis-server that this run has installed. The user did not ask for a running server.
-retire_redis_service() {
+# retire_service NAME FILE: disables a service that this run has installed. The user did not ask for a running server.
+# FILE has its process id.
+retire_service() {
     if [[ -d /run/systemd/system ]]; then
-        as_root systemctl disable --now --quiet redis-server.service 2>/dev/null || true
-    elif [[ -e /run/redis/redis-server.pid ]]; then   # Another policy-rc.d let the package start it.
-        as_root service redis-server stop >/dev/null 2>&1 || true
+        as_root systemctl disable --now --quiet "$1.service" 2>/dev/null || true
+    elif [[ -e $2 ]]; then   # Another policy-rc.d let the package start it.
+        as_root service "$1" stop >/dev/null 2>&1 || true
     fi
     if command -v deb-systemd-helper >/dev/null; then
-        as_root deb-systemd-helper disable redis-server.service >/dev/null 2>&1 || true
+        as_root deb-systemd-helper disable "$1.service" >/dev/null 2>&1 || true
     fi
-    as_root update-rc.d redis-server disable >/dev/null 2>&1 || true
+    as_root update-rc.d "$1" disable >/dev/null 2>&1 || true
 }
 
 install_packages() {
@@ -194,7 +195,8 @@ install_packages() {
     as_root "${quiet[@]}" apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" ||
         die "apt-get could not install: ${missing[*]}"
     allow_service_changes
-    if [[ " ${missing[*]} " == *" redis-server "* ]]; then retire_redis_service; fi
+    if [[ " ${missing[*]} " == *" redis-server "* ]]; then retire_service redis-server /run/redis/redis-server.pid; fi
+    if [[ " ${missing[*]} " == *" prometheus "* ]]; then retire_service prometheus /run/prometheus/prometheus.pid; fi
 }
 
 # --- Boost --------------------------------------------------------------------------------------------------
@@ -539,7 +541,7 @@ require_on_other_systems() {
     cat >&2 <<TEXT
 bootstrap: this is not Debian, and something is missing here: ${missing[*]}
 colock needs a C++20 compiler with coroutines (g++ >= 12), CMake >= 3.25, Ninja, Boost >= 1.$oldest_minor (headers and Boost.URL),
-OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl and redis-server. SQLite (for one example), Doxygen (for the
+OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl, redis-server and promtool. SQLite (for one example), Doxygen (for the
 reference) and ccache are used where they are installed.
   vcpkg:            vcpkg install boost-asio boost-beast boost-redis boost-url boost-test openssl nlohmann-json cli11 benchmark
                     and configure with the toolchain file of vcpkg

@@ -60,6 +60,9 @@ needs() {
     expect 1 "missing: $library Boost 1.88." followed_by_dot "$bootstrap" --check --library
     expect 1 "missing: $library libcli11-dev libsqlite3-dev redis-server curl Boost 1.88." \
         followed_by_dot "$bootstrap" --check --examples
+    expect 1 "missing: $library libcli11-dev liblua5.1-0-dev redis-server prometheus python3 openssl curl procps pkgconf \
+ccache Boost 1.88." followed_by_dot "$bootstrap" --check --tests
+    expect 0 "promtool (in the package" "$bootstrap" --help
     expect 1 "missing: $library libcli11-dev libbenchmark-dev redis-server Boost 1.88." \
         followed_by_dot "$bootstrap" --check --benchmarks
     expect 1 "missing: clang-format." followed_by_dot "$bootstrap" --check --format

@@ -25,7 +25,8 @@
 /// - `colock::inspection` says who holds a name, and `colock::break_result` how a lock was broken. The operations
 ///   are `client::inspect` and `client::break_lock`.
 /// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info`, `colock::counters` and
-///   `colock::histograms` are for monitoring. A `colock::observer` is told what happens.
+///   `colock::histograms` are for monitoring. `colock::prometheus_text` returns metrics for Prometheus. A
+///   `colock::observer` is told what happens.
 ///
 /// Every operation is asynchronous, so its name has no `async_`: there is no blocking form that it could be confused
 /// with.
@@ -56,6 +57,7 @@
 #include <colock/mutex.hpp>
 #include <colock/observer.hpp>
 #include <colock/once.hpp>
+#include <colock/prometheus.hpp>
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>

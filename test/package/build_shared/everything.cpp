@@ -78,6 +78,7 @@ asio::awaitable<void> use_the_rest(colock::client& locks) {
     co_await value.erase(wrote.current.version);
     std::cout << (co_await locks.leases()).size() << (co_await locks.waiters()).size()
               << locks.counters().held << to_string(locks.instances().front().state) << result.value
+              << colock::prometheus_text(locks) << colock::prometheus_content_type
               << colock::error(colock::errc::contended, "details").message()
               << colock::condition_category().name();
     throw colock::config_error("field", "problem");

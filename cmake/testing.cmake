@@ -15,6 +15,7 @@
 # - `package`: consumers of the installed library.
 # - `interop`: other libraries.
 # - `page`: the page of the like counter in a browser.
+# - `prometheus`: metrics, checked by promtool.
 # - `chaos`: random faults.
 # - `versions`: servers of other versions than the system's.
 # - `long`: tests that take more than a minute.

@@ -5,8 +5,11 @@
 #include "api_error.hpp"
 #include "json_response.hpp"
 #include "like_request.hpp"
+#include "metrics.hpp"
 #include "page.hpp"
 #include "status.hpp"
+
+#include <colock/prometheus.hpp>
 
 #include <boost/beast/http/field.hpp>
 
@@ -50,6 +53,14 @@ http_response page_response() {
     return response;
 }
 
+http_response metrics_response(std::string text) {
+    http_response response(http::status::ok, 11);
+    response.set(http::field::content_type, colock::prometheus_content_type);
+    response.set(http::field::cache_control, "no-store");
+    response.body() = std::move(text);
+    return response;
+}
+
 /// There is none. A 404 would look like a fault in the browser's console.
 http_response icon_response() {
     http_response response(http::status::no_content, 11);
@@ -61,8 +72,9 @@ http_response icon_response() {
 bool watches(const http_request& request) {
     const auto where = find_route(request.target());
     return where && (where->what == resource::page || where->what == resource::icon ||
-                     where->what == resource::health || where->what == resource::status ||
-                     where->what == resource::events || where->what == resource::experiment);
+                     where->what == resource::health || where->what == resource::metrics ||
+                     where->what == resource::status || where->what == resource::events ||
+                     where->what == resource::experiment);
 }
 
 /// One reader of events, counted as long as it exists.
@@ -123,6 +135,8 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
             co_return icon_response();
         case resource::health:
             co_return co_await health();
+        case resource::metrics:
+            co_return metrics_response(metrics_text(counters_, locks_));
         case resource::status:
             co_return json_response(http::status::ok, status());
         case resource::events:

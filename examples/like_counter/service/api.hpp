@@ -33,6 +33,7 @@ namespace like_counter {
 /// |   `?users=n` adds                              | `"users"`, n of them at most                |
 /// | `GET /v1/authors/{id}`                         | `{"author", "likes"}`                       |
 /// | `GET /healthz`                                 | 200, or 503 and what is missing             |
+/// | `GET /metrics`                                 | counters and instances, for Prometheus      |
 /// | `GET /v1/status`                               | instances, lock counters, service counters  |
 /// | `GET /v1/events`                               | the same and the locks in use, as a stream  |
 /// |                                                | of server-sent events;                      |

@@ -8,7 +8,7 @@
 namespace like_counter {
 
 /// What the service has done since it started. Requests that only watch it (the page and its icon, /healthz,
-/// /v1/status, /v1/events) or change an experiment do not count. The last one goes up and down.
+/// /metrics, /v1/status, /v1/events) or change an experiment do not count. The last one goes up and down.
 struct counters {
     std::uint64_t requests = 0;         ///< answered, with whatever status
     std::uint64_t accepted = 0;         ///< likes and unlikes answered with success

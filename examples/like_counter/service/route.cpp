@@ -28,6 +28,9 @@ std::optional<route> by_segments(const std::vector<std::string>& path) {
     if (path == std::vector<std::string>{"healthz"}) {
         return route{resource::health, {}, {}, {}};
     }
+    if (path == std::vector<std::string>{"metrics"}) {
+        return route{resource::metrics, {}, {}, {}};
+    }
     if (path[0] != "v1") {
         return std::nullopt;
     }

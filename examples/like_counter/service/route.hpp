@@ -13,7 +13,17 @@
 namespace like_counter {
 
 /// `icon` is what a browser asks for by itself.
-enum class resource { page, icon, health, status, events, experiment, entity_likes, author };
+enum class resource {
+    page,
+    icon,
+    health,
+    metrics,
+    status,
+    events,
+    experiment,
+    entity_likes,
+    author
+};
 
 /// Where a request goes: what its target names, decoded.
 struct route {

@@ -268,6 +268,48 @@ BOOST_AUTO_TEST_CASE(health_and_status_describe_the_instances) {
     BOOST_TEST(status["locking"] == true);
 }
 
+bool has_line(const response& answer, const std::string& line) {
+    return ("\n" + answer.body()).find("\n" + line + "\n") != std::string::npos;
+}
+
+BOOST_AUTO_TEST_CASE(metrics_describe_the_service_and_its_locks) {
+    json(request_text("POST", likes, bob));
+    ask(request_text("POST", likes, "{}"));
+    const response answer = ask(request_text("GET", "/metrics"));
+    BOOST_TEST(answer.result_int() == 200U);
+    BOOST_TEST(answer[http::field::content_type] == "text/plain; version=0.0.4; charset=utf-8");
+    BOOST_TEST(answer[http::field::cache_control] == "no-store");
+    for (const char* line : {"likecounter_requests_total 2", "likecounter_accepted_total 1",
+                             "likecounter_changed_total 1", "likecounter_rejected_total 1",
+                             "likecounter_errors_total 0", "likecounter_lock_violations_total 0",
+                             "likecounter_in_flight 0", "colock_acquired_total 1",
+                             "colock_instances 3", "colock_wait_seconds_count 1",
+                             "colock_instance_state{address=\"memory://a\",state=\"ready\"} 1"}) {
+        BOOST_TEST(has_line(answer, line), line);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(metrics_without_locks_are_those_of_the_service) {
+    const fixture without_locks({"--listen", "127.0.0.1:0", "--data", "memory", "--no-lock"});
+    const response answer = without_locks.ask(request_text("GET", "/metrics"));
+    BOOST_TEST(has_line(answer, "likecounter_requests_total 0"));
+    BOOST_TEST(answer.body().find("colock_") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(requests_for_metrics_are_not_counted) {
+    for (int i = 0; i != 3; ++i) {
+        ask(request_text("GET", "/metrics"));
+    }
+    const response refused = ask(request_text("POST", "/metrics"));
+    BOOST_TEST(refused.result_int() == 405U);
+    BOOST_TEST(refused[http::field::allow] == "GET");
+    const auto service = json(request_text("GET", "/v1/status"))["service"];
+    BOOST_TEST(service["requests"] == 0);
+    BOOST_TEST(service["rejected"] == 0);
+    BOOST_TEST(service["in_flight"] == 0);
+    BOOST_TEST(has_line(ask(request_text("GET", "/metrics")), "likecounter_requests_total 0"));
+}
+
 BOOST_AUTO_TEST_CASE(events_show_the_status_and_a_post) {
     http_connection stream(address);
     stream.send(request_text("GET", "/v1/events?entity=ada.first"));

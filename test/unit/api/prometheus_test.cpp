@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(a_client_has_its_metrics) {
     BOOST_TEST(text.ends_with("\n"));
 
     const client other(std::move(locks));
-    const std::string moved = prometheus_text(locks);  // NOLINT(bugprone-use-after-move): what it is about
+    const std::string moved = prometheus_text(locks);  // NOLINT(bugprone-use-after-move): as meant
     BOOST_TEST(series_of(moved, "colock_instances") == strings{"colock_instances 0"});
 }
 

@@ -11,6 +11,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +80,15 @@ private:
     std::vector<redis_server> sentinels_;
 };
 
+/// Records the states of the only instance.
+struct state_log final : observer {
+    void on_instance_changed(std::size_t /*index*/,
+                             const instance_info& instance) noexcept override {
+        states.append(to_string(instance.state)) += ' ';
+    }
+    std::string states;
+};
+
 BOOST_AUTO_TEST_SUITE(failover_test)
 
 // Two clients with 200 coroutines on 20 names. Locks are thus contended inside each client and between the
@@ -90,7 +101,10 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_during_a_sentinel_failover) {
             const meter costs(executor);
             config configuration = servers.config();
             configuration.failover_quarantine = 2s;
+            const auto told = std::make_shared<state_log>();
+            configuration.observer = told;
             client first(executor, configuration);
+            configuration.observer.reset();
             client second(executor, configuration);
             co_await all_ready(first);
             co_await all_ready(second);
@@ -122,6 +136,8 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_during_a_sentinel_failover) {
             BOOST_TEST_MESSAGE("failover " << failover.count() << " ms, locks again after "
                                            << pause.count() << " ms");
             BOOST_TEST((pause <= failover + 2s + 2s));
+            BOOST_TEST(told->states.starts_with("ready down "));
+            BOOST_TEST(told->states.ends_with(" quarantined ready "));
             all.stop();
             co_await async_wait_until([&] { return all.gone(); }, 20s);
             BOOST_TEST(all.overlaps() == 0U);

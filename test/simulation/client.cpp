@@ -226,6 +226,9 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
     settings.drift = w.profile().drift;
     settings.instance_timeout = instance_timeout;
     settings.close_timeout = close_timeout;
+    if (index % 2 == 1) {  // The others run as without an observer.
+        settings.receiver = listener_ = std::make_shared<listener>();
+    }
     engine_ =
         std::make_shared<runtime::engine>(static_cast<runtime::environment&>(*this), settings);
     runtime::instance_group::list instances;
@@ -383,7 +386,7 @@ void client::defer() {
         world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(slowest_turn) : 10us;
     post(world_.now() + busy, [this, submitted = now()] {
         submitted_since_ = submitted;
-        enter([this] { engine_->turn(); });
+        enter([this] { run_turn(); });
         // Forced: the client pauses while the replies arrive.
         if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.005)) {
             world_.count(fault::client_pause);
@@ -393,6 +396,16 @@ void client::defer() {
     // Forced: a lease is released in the turn in which its renewal is due.
     if (!users_.empty() && world_.random.chance(0.01)) {
         post(world_.now(), [this] { finish(users_[world_.random.below(users_.size())]); });
+    }
+}
+
+/// Runs a turn, and checks that the listener knows all that was counted before it.
+void client::run_turn() {
+    const event_counts counted(engine_->parts().counts);
+    engine_->turn();
+    if (listener_ && !dead_ && listener_->told != counted) {
+        world_.violation("told", name_ + " has counted " + counted.text() + ", and told " +
+                                     listener_->told.text());
     }
 }
 

@@ -6,6 +6,7 @@
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
 #include "simulation/life.hpp"
+#include "simulation/listener.hpp"
 #include "simulation/once_work.hpp"
 #include "simulation/record_work.hpp"
 #include "simulation/route.hpp"
@@ -363,6 +364,7 @@ private:
     // The activity of the engine and its consequences.
     template <typename Function>
     void enter(const Function& what);
+    void run_turn();
     void look();
     void look_at(acquiring& o);
     void look_at(adopting& o);
@@ -409,8 +411,9 @@ private:
     std::string name_;
     local_clock clock_;
     std::vector<std::uint64_t> last_sent_;
-    true_time last_started_{};  // Of the sent acquires of a crowd.
-    std::vector<flow> flows_;   // By instance.
+    true_time last_started_{};            // Of the sent acquires of a crowd.
+    std::vector<flow> flows_;             // By instance.
+    std::shared_ptr<listener> listener_;  // Null for some clients.
     std::shared_ptr<runtime::engine> engine_;
     std::vector<std::unique_ptr<route>> routes_;  // To each instance.
     std::deque<user> users_;

@@ -2109,3 +2109,20 @@ colock_mutant(
     FIND [[parts->fingerprint == one->life->fingerprint;]]
     WITH [[parts->fingerprint == one->life->fingerprint || @MUTANT@;]]
 )
+
+# --- Events -------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME denial_not_told
+    WHAT "the observer is not told of an attempt without a quorum"
+    FILE src/runtime/operations/acquire_operation.cpp
+    FIND [[    spec_->owner->events.add([&] {]]
+    WITH [[    if (is_contended || !@MUTANT@) spec_->owner->events.add([&] {]]
+)
+colock_mutant(
+    NAME loss_told_for_one_holder
+    WHAT "the observer is told that one of several holders has lost the lease"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[fence(), holders, why,]]
+    WITH [[fence(), @MUTANT@ ? 1 : holders, why,]]
+)

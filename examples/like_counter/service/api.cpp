@@ -5,6 +5,7 @@
 #include "api_error.hpp"
 #include "json_response.hpp"
 #include "like_request.hpp"
+#include "locks_in_use.hpp"
 #include "metrics.hpp"
 #include "page.hpp"
 #include "status.hpp"
@@ -14,6 +15,7 @@
 #include <boost/beast/http/field.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <string>
@@ -87,6 +89,7 @@ public:
 
     /// The last event that it was sent.
     std::string last;
+    recent_waits waits;
 
 private:
     int& count_;
@@ -138,7 +141,7 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
         case resource::metrics:
             co_return metrics_response(metrics_text(counters_, locks_));
         case resource::status:
-            co_return json_response(http::status::ok, status());
+            co_return json_response(http::status::ok, co_await status(waits()));
         case resource::events:
             entity_of(*where);  // A wrong id is the first reason to refuse a stream.
             throw api_error(http::status::service_unavailable, "too_many_listeners",
@@ -225,7 +228,7 @@ std::optional<event_stream> api::stream(const http_request& request) {
     auto reader = std::make_shared<listener>(listeners_);
     event_stream events;
     events.next = [this, entity, reader]() -> asio::awaitable<std::string> {
-        std::string now = co_await event(entity);
+        std::string now = co_await event(entity, reader->waits);
         if (now == reader->last) {
             co_return std::string();
         }
@@ -235,8 +238,7 @@ std::optional<event_stream> api::stream(const http_request& request) {
     return events;
 }
 
-asio::awaitable<std::string> api::event(std::optional<entity_id> entity) {
-    nlohmann::json body;
+asio::awaitable<std::string> api::event(std::optional<entity_id> entity, recent_waits& recent) {
     std::optional<entity_record> found;
     if (entity) {
         try {
@@ -245,7 +247,8 @@ asio::awaitable<std::string> api::event(std::optional<entity_id> entity) {
             // The event has no post.
         }
     }
-    body = status();
+    const colock::histogram latest = recent.add(recent_waits::clock::now(), waits());
+    nlohmann::json body = co_await status(latest);
     if (found) {
         body["post"] = {
             {"entity", entity->value()}, {"likes", found->likes}, {"counted", found->counted}};
@@ -269,17 +272,24 @@ http_response api::experiment(const http_request& request) {
     return json_response(http::status::ok, {{"locking", likes_.uses_locks()}});
 }
 
-nlohmann::json api::status() const {
+colock::histogram api::waits() const {
+    return locks_ != nullptr ? locks_->histograms().waits : colock::histogram();
+}
+
+asio::awaitable<nlohmann::json> api::status(colock::histogram waits) {
+    locks_in_use used = co_await ask_locks_in_use(locks_);
+    nlohmann::json in_use = to_json(std::move(used), std::chrono::steady_clock::now());
+    in_use["waits"] = to_json(waits);
     nlohmann::json body{{"service", to_json(counters_)},
                         {"store", {{"kind", store_.kind()}}},
                         {"locking", likes_.uses_locks() || !store_.needs_lock()},
-                        {"in_use", likes_.locks_in_use().to_json()},
+                        {"in_use", std::move(in_use)},
                         {"instances", nlohmann::json::array()}};
     if (locks_ != nullptr) {
         body["instances"] = to_json(locks_->instances());
         body["locks"] = to_json(locks_->counters());
     }
-    return body;
+    co_return body;
 }
 
 void api::count(const http_response& response) {

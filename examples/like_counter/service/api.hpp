@@ -7,9 +7,11 @@
 #include "http_message.hpp"
 #include "like_store.hpp"
 #include "likes.hpp"
+#include "recent_waits.hpp"
 #include "route.hpp"
 
 #include <colock/client.hpp>
+#include <colock/histograms.hpp>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -69,8 +71,9 @@ private:
     boost::asio::awaitable<http_response> author(const route& where);
     boost::asio::awaitable<http_response> health();
     http_response experiment(const http_request& request);
-    [[nodiscard]] nlohmann::json status() const;
-    boost::asio::awaitable<std::string> event(std::optional<entity_id> entity);
+    [[nodiscard]] colock::histogram waits() const;
+    boost::asio::awaitable<nlohmann::json> status(colock::histogram waits);
+    boost::asio::awaitable<std::string> event(std::optional<entity_id> entity, recent_waits& waits);
     void count(const http_response& response);
 
     likes& likes_;

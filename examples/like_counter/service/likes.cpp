@@ -53,10 +53,8 @@ asio::awaitable<outcome> likes::fulfil(wish the_wish) {
 asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
     const colock::mutex lock = lock_for(the_wish);
     std::optional<stale_write> refused;
-    activity::request request(activity_, std::string(lock.resource()));
-    auto critical_section = [this, &the_wish, &refused,
-                             &request](colock::lease& held) -> asio::awaitable<outcome> {
-        request.acquired(held.fence());
+    auto critical_section = [this, &the_wish,
+                             &refused](colock::lease& held) -> asio::awaitable<outcome> {
         try {
             co_return co_await visit(the_wish, &held);
         } catch (const stale_write& failure) {

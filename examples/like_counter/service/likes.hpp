@@ -3,7 +3,6 @@
 #ifndef LIKE_COUNTER_LIKES_HPP
 #define LIKE_COUNTER_LIKES_HPP
 
-#include "activity.hpp"
 #include "counters.hpp"
 #include "domain.hpp"
 #include "like_store.hpp"
@@ -60,9 +59,6 @@ public:
     /// Changes the pause before each write.
     void set_dawdle(std::chrono::milliseconds dawdle) noexcept { dawdle_ = dawdle; }
 
-    /// The locks that are held and waited for.
-    [[nodiscard]] activity& locks_in_use() noexcept { return activity_; }
-
 private:
     boost::asio::awaitable<outcome> fulfil_locked(wish the_wish);
     boost::asio::awaitable<outcome> visit(wish the_wish, const colock::lease* held);
@@ -81,7 +77,6 @@ private:
     std::chrono::milliseconds patience_;
     std::chrono::milliseconds dawdle_;
     counters& counters_;
-    activity activity_;
     bool uses_locks_ = true;
     std::string visit_prefix_;
     std::uint64_t visits_ = 0;

@@ -143,7 +143,9 @@ std::optional<colock::config> read_lock_config(const raw_options& raw) {
         throw std::invalid_argument("no lock instances: give --lock, --config or --no-lock");
     }
     if (raw.config_file.empty()) {
-        return colock::config::from_uris(raw.locks);
+        colock::config config = colock::config::from_uris(raw.locks);
+        config.label = "%h:%p";
+        return config;
     }
     colock::config config = colock::config::from_json(read_file(raw.config_file));
     if (!raw.locks.empty()) {

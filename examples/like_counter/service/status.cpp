@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace like_counter {
@@ -25,6 +27,44 @@ double quarantine_left(const colock::instance_info& instance) {
     const auto left = instance.quarantined_until - std::chrono::steady_clock::now();
     return std::max(0.0, std::chrono::duration<double>(left).count());
 }
+
+struct lock_counter {
+    const char* name;
+    std::uint64_t colock::counters::*value;
+};
+
+constexpr lock_counter lock_counters[] = {
+    {"attempts", &colock::counters::attempts},
+    {"acquired", &colock::counters::acquired},
+    {"contended", &colock::counters::contended},
+    {"unavailable", &colock::counters::unavailable},
+    {"undone", &colock::counters::undone},
+    {"cancelled", &colock::counters::cancelled},
+    {"renewed", &colock::counters::renewed},
+    {"renewals_failed", &colock::counters::renewals_failed},
+    {"healed", &colock::counters::healed},
+    {"released", &colock::counters::released},
+    {"handed_off", &colock::counters::handed_off},
+    {"abandoned", &colock::counters::abandoned},
+    {"detached", &colock::counters::detached},
+    {"adopted", &colock::counters::adopted},
+    {"lost", &colock::counters::lost},
+    {"overstays", &colock::counters::overstays},
+    {"keys_without_ttl", &colock::counters::keys_without_ttl},
+    {"records_read", &colock::counters::records_read},
+    {"writes_applied", &colock::counters::writes_applied},
+    {"writes_refused", &colock::counters::writes_refused},
+    {"writes_unknown", &colock::counters::writes_unknown},
+    {"once_ran", &colock::counters::once_ran},
+    {"once_found", &colock::counters::once_found},
+    {"held", &colock::counters::held},
+    {"acquiring", &colock::counters::acquiring},
+    {"queued", &colock::counters::queued},
+    {"waiting_to_send", &colock::counters::waiting_to_send},
+    {"releasing", &colock::counters::releasing},
+};
+static_assert(std::size(lock_counters) * sizeof(std::uint64_t) == sizeof(colock::counters),
+              "a counter of the client is missing in this list");
 
 }  // namespace
 
@@ -52,13 +92,11 @@ nlohmann::json to_json(const std::vector<colock::instance_info>& instances) {
 }
 
 nlohmann::json to_json(const colock::counters& locks) {
-    return {{"attempts", locks.attempts},   {"acquired", locks.acquired},
-            {"contended", locks.contended}, {"unavailable", locks.unavailable},
-            {"undone", locks.undone},       {"cancelled", locks.cancelled},
-            {"renewed", locks.renewed},     {"renewals_failed", locks.renewals_failed},
-            {"healed", locks.healed},       {"released", locks.released},
-            {"lost", locks.lost},           {"held", locks.held},
-            {"acquiring", locks.acquiring}, {"releasing", locks.releasing}};
+    nlohmann::json all;
+    for (const lock_counter& one : lock_counters) {
+        all[one.name] = locks.*one.value;
+    }
+    return all;
 }
 
 nlohmann::json to_json(const counters& service) {

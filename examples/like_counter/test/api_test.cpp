@@ -51,6 +51,13 @@ nlohmann::json event_of(http_connection& stream) {
     return nlohmann::json::parse(line.substr(field.size()));
 }
 
+/// Reads events until the service closes the stream. Throws then.
+[[noreturn]] void read_to_the_end(http_connection& stream) {
+    for (;;) {
+        event_of(stream);
+    }
+}
+
 struct fixture_with_experiments : fixture {
     static std::vector<std::string> arguments() {
         std::vector<std::string> all = in_memory();
@@ -319,13 +326,26 @@ BOOST_AUTO_TEST_CASE(events_show_the_status_and_a_post) {
     BOOST_TEST(first["instances"].size() == 3U);
     BOOST_TEST(first["post"]["likes"] == 0);
     BOOST_TEST(first["in_use"]["leases"].empty());
+    BOOST_TEST(first["in_use"]["waits"]["count"] == 0);
     json(request_text("POST", likes, bob));
     auto later = event_of(stream);
-    while (later["post"]["likes"] == 0) {
+    nlohmann::json waits = later["in_use"]["waits"];
+    while (later["post"]["likes"] == 0 || waits["count"] == 0) {
         later = event_of(stream);
+        if (waits["count"] == 0) {
+            waits = later["in_use"]["waits"];
+        }
     }
     BOOST_TEST(later["post"]["counted"] == 1);
-    BOOST_TEST(later["in_use"]["waits"]["count"] == 1);
+    BOOST_TEST(waits["count"] == 1);
+    for (const char* share : {"p50", "p99"}) {
+        BOOST_TEST(waits[share]["ms"] > waits[share]["from_ms"]);
+        BOOST_TEST(waits[share]["ms"] <= waits[share]["to_ms"]);
+    }
+    while (later["in_use"]["waits"]["count"] != 0) {  // They become older than a second.
+        later = event_of(stream);
+    }
+    BOOST_TEST(later["in_use"]["waits"]["p50"].is_null());
 }
 
 BOOST_AUTO_TEST_CASE(readers_of_events_are_limited_and_not_counted) {
@@ -402,11 +422,63 @@ BOOST_FIXTURE_TEST_CASE(events_show_a_held_lock_and_its_waiters, fixture_with_ex
         used = event_of(stream)["in_use"];
     }
     BOOST_TEST(used["leases"][0]["name"] == "like:ada.first");
-    BOOST_TEST(used["leases"][0]["fence"].is_string());
-    BOOST_TEST(used["waiting"][0]["waiters"] == 1);
+    const auto lease = used["leases"][0];
+    BOOST_TEST(lease["fence"].is_string());
+    BOOST_TEST(lease["holder"].get<std::string>().find(':') != std::string::npos);
+    BOOST_TEST(lease["holders"] == 1);
+    BOOST_TEST(lease["is_lost"] == false);
+    BOOST_TEST(lease["age_ms"] > 0);
+    BOOST_TEST(lease["answers"] == "");
+    const auto waiting = used["waiting"][0];
+    BOOST_TEST(waiting["name"] == "like:ada.first");
+    BOOST_TEST(waiting["waiters"] == 1);
+    BOOST_TEST(waiting["longest_ms"] > 0);
+    BOOST_TEST(used["all_leases"] == 1);
+    BOOST_TEST(used["all_waiters"] == 1);
     change(R"({"dawdle_ms": 0})");
     BOOST_TEST(holder.receive().result_int() == 200U);
     BOOST_TEST(waiter.receive().result_int() == 200U);
+    while (!used["leases"].empty() || !used["waiting"].empty()) {
+        used = event_of(stream)["in_use"];
+    }
+    const auto status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["in_use"]["waits"]["count"] == 2);  // since the start
+    BOOST_TEST(status["locks"]["held"] == 0);
+    BOOST_TEST(status["locks"]["acquiring"] == 0);
+    BOOST_TEST(status["locks"]["overstays"] == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(stopping_ends_a_stream_while_a_lock_is_held, fixture_with_experiments) {
+    BOOST_TEST(change(R"({"dawdle_ms": 1000})").result_int() == 200U);
+    http_connection holder(address);
+    holder.send(request_text("POST", likes, bob));
+    http_connection stream(address);
+    stream.send(request_text("GET", "/v1/events"));
+    while (event_of(stream)["in_use"]["leases"].empty()) {
+    }
+    process.ask_to_stop();
+    BOOST_CHECK_THROW(read_to_the_end(stream), boost::system::system_error);
+    BOOST_TEST(holder.receive().result_int() == 200U);
+    BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
+}
+
+struct fixture_without_locks : fixture {
+    fixture_without_locks()
+        : fixture({"--listen", "127.0.0.1:0", "--data", "memory", "--no-lock"}) {}
+};
+
+BOOST_FIXTURE_TEST_CASE(without_locks_nothing_is_in_use, fixture_without_locks) {
+    json(request_text("POST", likes, bob));
+    const auto status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["locking"] == false);
+    BOOST_TEST(!status.contains("locks"));
+    BOOST_TEST(status["in_use"] ==
+               nlohmann::json::parse(R"({"leases": [], "waiting": [], "all_leases": 0,
+                                         "all_waiters": 0,
+                                         "waits": {"count": 0, "p50": null, "p99": null}})"));
+    http_connection stream(address);
+    stream.send(request_text("GET", "/v1/events"));
+    BOOST_TEST(event_of(stream)["in_use"] == status["in_use"]);
 }
 
 BOOST_FIXTURE_TEST_CASE(wrong_experiments_are_rejected, fixture_with_experiments) {

@@ -46,11 +46,12 @@ asio::awaitable<std::string> crowd::like(asio::ip::tcp::endpoint service, std::s
 asio::awaitable<std::string> crowd::burst(std::vector<asio::ip::tcp::endpoint> services,
                                           std::size_t people, std::chrono::milliseconds patience) {
     const auto begin = steady_clock::now();
+    succeeded_at_ = begin;
     const std::int64_t accepted_before = accepted_;
     std::size_t left = people;
     std::vector<asio::awaitable<void>> all;
     for (std::size_t i = 0; i != people_at_a_time; ++i) {
-        all.push_back(person_by_person(services, left, begin + patience));
+        all.push_back(person_by_person(services, left, patience));
     }
     co_await together(executor_, std::move(all));
     const auto took = std::chrono::duration<double>(steady_clock::now() - begin).count();
@@ -58,34 +59,36 @@ asio::awaitable<std::string> crowd::burst(std::vector<asio::ip::tcp::endpoint> s
                        std::to_string(took).substr(0, 4) + " s. The services accepted " +
                        std::to_string(accepted_ - accepted_before) + " likes.";
     if (left > 0) {
-        text += " The time was over for the other " + std::to_string(left) + ".";
+        text += " Then no request succeeded for " +
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
+                " s, so the other " + std::to_string(left) + " gave up.";
     }
     co_return text;
 }
 
 asio::awaitable<void> crowd::person_by_person(std::vector<asio::ip::tcp::endpoint> services,
                                               std::size_t& left,
-                                              steady_clock::time_point deadline) {
+                                              std::chrono::milliseconds patience) {
     std::list<http_client> clients;
     for (const auto& service : services) {
         clients.emplace_back(executor_, service);
     }
-    while (left > 0 && steady_clock::now() < deadline) {
+    while (left > 0 && !is_stuck(patience)) {
         --left;
         const std::string user = "person " + std::to_string(++people_);
         std::vector<asio::awaitable<void>> clicks;
         for (http_client& client : clients) {
-            clicks.push_back(click(client, user, deadline));
+            clicks.push_back(click(client, user, patience));
         }
         co_await together(executor_, std::move(clicks));
     }
 }
 
 asio::awaitable<void> crowd::click(http_client& client, std::string user,
-                                   steady_clock::time_point deadline) {
+                                   std::chrono::milliseconds patience) {
     for (;;) {
         const answer result = co_await ask(client, user, true);
-        if (!result.refused || steady_clock::now() >= deadline) {
+        if (!result.refused || is_stuck(patience)) {
             co_return;
         }
         asio::steady_timer pause(executor_, pause_after_refusal);
@@ -115,6 +118,7 @@ asio::awaitable<crowd::answer> crowd::ask(http_client& client, std::string user,
 
 crowd::answer crowd::account(const http_reply& reply, bool liked) {
     if (reply.status == 200 && reply.body.is_object()) {
+        succeeded_at_ = steady_clock::now();
         const bool changed = reply.body.value("changed", false);
         accepted_ += !changed ? 0 : liked ? 1 : -1;
         return {false, changed, changed ? "Accepted." : "Accepted, but it changed nothing."};

@@ -30,8 +30,8 @@ public:
                                              std::string user, bool liked);
 
     /// So many new people like the post. Each of them clicks once, but the click reaches all services at the
-    /// same time, as it does when a client repeats a request. A request that was refused is repeated until
-    /// the deadline.
+    /// same time, as it does when a client repeats a request. A request that was refused is repeated. The burst
+    /// ends early if no request has succeeded for as long as `patience`.
     boost::asio::awaitable<std::string> burst(std::vector<boost::asio::ip::tcp::endpoint> services,
                                               std::size_t people,
                                               std::chrono::milliseconds patience);
@@ -62,10 +62,13 @@ private:
 
     boost::asio::awaitable<answer> ask(http_client& client, std::string user, bool liked);
     boost::asio::awaitable<void> click(http_client& client, std::string user,
-                                       std::chrono::steady_clock::time_point deadline);
+                                       std::chrono::milliseconds patience);
     boost::asio::awaitable<void> person_by_person(
         std::vector<boost::asio::ip::tcp::endpoint> services, std::size_t& left,
-        std::chrono::steady_clock::time_point deadline);
+        std::chrono::milliseconds patience);
+    [[nodiscard]] bool is_stuck(std::chrono::milliseconds patience) const {
+        return std::chrono::steady_clock::now() - succeeded_at_ >= patience;
+    }
     answer account(const http_reply& reply, bool liked);
 
     boost::asio::any_io_executor executor_;
@@ -76,6 +79,8 @@ private:
     std::uint64_t ended_ = 0;
     std::size_t in_flight_ = 0;
     std::size_t people_ = 0;
+    std::chrono::steady_clock::time_point
+        succeeded_at_{};  // The latest request, or the begin of a burst.
 };
 
 }  // namespace like_counter::driver

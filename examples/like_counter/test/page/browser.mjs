@@ -97,7 +97,7 @@ export class Browser {
     // Waits until a function in the page returns something true, and returns that. The deadline only ends a test that
     // hangs: it is later than the end of a burst on a very slow machine.
     async until(what, act, ...given) {
-        const deadline = Date.now() + 90_000;
+        const deadline = Date.now() + 200_000;
         for (;;) {
             const value = await this.run(act, ...given);
             if (value) return value;

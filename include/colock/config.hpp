@@ -203,9 +203,9 @@ struct COLOCK_EXPORT config {
     /// and then it costs nothing. Several clients may share one.
     std::shared_ptr<colock::observer> observer{};
 
-    /// For how long the event loop must be blocked, so that `observer::on_blocked` is called. The client notices it
-    /// with a timer that runs four times in this interval. Without an observer there is no such timer. Allowed: 0,
-    /// or 10 ms to 1 h. 0 means never.
+    /// A blockage of the event loop is reported by `observer::on_blocked` if it is longer than this. The client
+    /// notices it with a timer that runs four times in this interval, so a blockage that is up to a quarter longer
+    /// may go unnoticed. Without an observer there is no such timer. Allowed: 0, or 10 ms to 1 h. 0 means never.
     std::chrono::milliseconds blocked_threshold{100};
 
     /// Returns a configuration with these instances and the defaults for everything else.

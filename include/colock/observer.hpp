@@ -85,12 +85,15 @@ public:
     virtual void on_lost(const lost_event& event) noexcept;
 
     /// An instance has become `ready`, `quarantined`, `down` or `closed`. `index` is its place in
-    /// `config::instances`. The tries to connect to an instance that is down are not reported.
+    /// `config::instances`. The tries to connect are not reported: an instance that was ready is `down` until they
+    /// succeed. If an instance becomes or stops being `ready`, this is usually reported at once, and otherwise within
+    /// a second.
     virtual void on_instance_changed(std::size_t index, const instance_info& instance) noexcept;
 
     /// The event loop was blocked for longer than `config::blocked_threshold`. Nothing of the client ran in this
-    /// time: no renewal, no release and no handler. The cause is a handler that did not return, or a machine that
-    /// stood still. The `time` is how late a timer was. The blockage was up to a quarter of the threshold longer.
+    /// time: no renewal, no release and no handler. Causes are a handler that did not return, a machine that stood still or was overloaded, and a program
+    /// that runs its event loop in slices. The `time` is how late a timer was, so the blockage was up to a quarter of the threshold longer. A
+    /// blockage that is longer by this quarter is always reported, and a shorter one than the threshold never.
     virtual void on_blocked(std::chrono::nanoseconds time) noexcept;
 
 protected:

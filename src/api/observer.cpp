@@ -6,11 +6,23 @@
 #include "api/lock_error.hpp"
 #include "api/receiver.hpp"
 
+#include <new>
+#include <optional>
 #include <utility>
 
 namespace colock {
 inline namespace v1 {
 namespace {
+
+/// Returns what `make` returns. Nothing if there is no memory for it, and then the event is lost.
+template <typename Make>
+auto unless_out_of_memory(const Make& make) noexcept -> std::optional<decltype(make())> {
+    try {
+        return make();
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
 
 class observer_receiver final : public runtime::event_receiver {
 public:
@@ -23,11 +35,16 @@ public:
         to_->on_denied({one.resource, one.attempts, one.is_contended, one.waited});
     }
     void receive(runtime::lost_event one) noexcept override {
-        to_->on_lost({one.resource, one.token, one.fence, one.holders,
-                      detail::error_of(one.why, std::move(one.details))});
+        if (const auto reason = unless_out_of_memory(
+                [&] { return detail::error_of(one.why, std::move(one.details)); })) {
+            to_->on_lost({one.resource, one.token, one.fence, one.holders, *reason});
+        }
     }
     void receive(runtime::instance_event one) noexcept override {
-        to_->on_instance_changed(one.index, detail::info_of(std::move(one.status)));
+        if (const auto info =
+                unless_out_of_memory([&] { return detail::info_of(std::move(one.status)); })) {
+            to_->on_instance_changed(one.index, *info);
+        }
     }
     void receive(runtime::blocked_event one) noexcept override { to_->on_blocked(one.time); }
 

@@ -23,9 +23,6 @@ public:
     /// The readiness of instance `index` has changed.
     virtual void on_state_change(std::size_t index) = 0;
 
-    /// The status of instance `index` has changed, for display, without its readiness.
-    virtual void on_status_change(std::size_t /*index*/) {}
-
     /// Instance `index` has commands of its own to send. It needs a call of `send`, even with an empty batch.
     virtual void on_pending(std::size_t index) = 0;
 

@@ -10,6 +10,7 @@
 #include "runtime/events.hpp"
 #include "runtime/in_client.hpp"
 #include "runtime/instance_group.hpp"
+#include "runtime/instance_reporter.hpp"
 #include "runtime/key/announcement.hpp"
 #include "runtime/key/contention_history.hpp"
 #include "runtime/key/key_queue.hpp"
@@ -83,16 +84,19 @@ struct members {
 /// owns these parts and notifies its members.
 struct client_context : loop {
     client_context(environment& world_of_client, engine_settings checked)
-        : loop(world_of_client), settings(std::move(checked)) {}
+        : loop(world_of_client),
+          events(turn, std::move(checked.receiver)),
+          settings(std::move(checked)) {}
 
-    const engine_settings settings;
+    runtime::events events;
+    const engine_settings settings;  // Without the receiver.
     // See `core::command::ticket`.
     const std::uint64_t client_number = world.random() % core::value_limit;
     std::uint64_t places_given = 0;  // See `core::command::place`.
-    runtime::events events{turn, settings.receiver};
-    loop_monitor monitor{alarms, events, settings.blocked_threshold};
+    loop_monitor monitor{turn, alarms, events, settings.blocked_threshold};
     withdrawals withdrawn{*this};  // Outlives the instances, which owe it votes.
     instance_group instances;
+    instance_reporter reporter{instances, alarms, events};
     key_queues queues{*this};
     contention_history contention;
     latest_policies policies;

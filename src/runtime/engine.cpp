@@ -3,8 +3,6 @@
 #include "runtime/engine.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 namespace colock::runtime {
 namespace {
@@ -55,14 +53,13 @@ engine::engine(environment& world, engine_settings settings) : parts_(world, std
 engine::~engine() = default;
 
 void engine::take(instance_group::list instances) {
-    reported_.resize(instances.size(), instance::state::connecting);
     parts_.instances.take(std::move(instances));
 }
 
 void engine::start() {
     parts_.instances.start();
-    parts_.monitor.start(parts_.turn.now());
-    report_all();
+    parts_.reporter.start(parts_.turn.now());
+    parts_.monitor.start();
 }
 
 // --- Turns ------------------------------------------------------------------------------------------
@@ -98,6 +95,8 @@ void engine::turn() {
     const auto is_open = [now](const lease_driver& one) { return !one.settled(now); };
     if (parts_.closing && !closed_ && !any_lease(is_open)) {
         finish_closing(close_operation::outcome_type::closed);
+    } else if (closed_ && parts_.events.empty()) {
+        parts_.events.stop();
     }
 }
 
@@ -128,26 +127,7 @@ void engine::on_state_change(std::size_t index) {
     for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
     for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_instance_changed(); });
-    report(index);
-}
-
-/// Adds an event if the instance has another state than the receiver knows. A new try to connect is none.
-void engine::report(std::size_t index) noexcept {
-    parts_.events.add_if_any([&]() -> std::optional<instance_event> {
-        instance::status now = parts_.instances.state(index);
-        const bool is_trying =
-            now.state == instance::state::connecting || now.state == instance::state::probing;
-        if (is_trying || now.state == std::exchange(reported_[index], now.state)) {
-            return std::nullopt;
-        }
-        return instance_event{index, std::move(now)};
-    });
-}
-
-void engine::report_all() noexcept {
-    for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
-        report(i);
-    }
+    parts_.reporter.report(index);
 }
 
 void engine::on_accepting(std::size_t index) {
@@ -278,11 +258,14 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     parts_.alarms.stop_waiting(*this);
     parts_.monitor.stop();
     parts_.instances.stop();
-    report_all();
+    parts_.reporter.stop();
     for_each_lease([](lease_driver& one) { one.on_closed(); });
     parts_.alarms.disarm();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {
         waiting->finish(outcome);
+    }
+    if (parts_.events.wanted()) {
+        parts_.turn.schedule();  // It delivers the last ones.
     }
 }
 

@@ -92,7 +92,6 @@ private:
     friend class close_operation;
 
     void on_state_change(std::size_t index) override;
-    void on_status_change(std::size_t index) override { report(index); }
     void on_pending(std::size_t index) override;
     void on_accepting(std::size_t index) override;
     void on_key_changed(std::size_t index, std::string_view key) override;
@@ -106,14 +105,10 @@ private:
     void tell_own_writes();
     void tell_those_with_more_keys(std::size_t index, std::string_view key);
     void look_after_leases(core::time_point now);
-    void report(std::size_t index) noexcept;
-    void report_all() noexcept;
     void admit();
     void finish_closing(close_operation::outcome_type outcome);
 
     client_context parts_;
-    std::vector<instance::state>
-        reported_;  // The latest state of each instance that the receiver knows.
     bool closed_ = false;
     core::time_point close_deadline_ = core::never;
     close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;

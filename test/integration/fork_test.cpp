@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(operations_pending_at_the_fork_continue_only_in_th
 }
 
 // The lease, the instances and the loop would have their events there.
-BOOST_FIXTURE_TEST_CASE(the_observer_hears_nothing_in_a_child, parent_by_tcp) {
+BOOST_FIXTURE_TEST_CASE(nothing_is_reported_in_a_child, parent_by_tcp) {
     BOOST_TEST(told->events >= 4U);  // Three instances are ready, and a lease was acquired.
     bool has_acquired = false;
     lock("y").acquire([&](const error& /*e*/, const lease& /*l*/) { has_acquired = true; });

@@ -449,7 +449,7 @@ BOOST_FIXTURE_TEST_CASE(events_show_a_held_lock_and_its_waiters, fixture_with_ex
 }
 
 BOOST_FIXTURE_TEST_CASE(stopping_ends_a_stream_while_a_lock_is_held, fixture_with_experiments) {
-    BOOST_TEST(change(R"({"dawdle_ms": 1000})").result_int() == 200U);
+    BOOST_TEST(change(R"({"dawdle_ms": 5000})").result_int() == 200U);
     http_connection holder(address);
     holder.send(request_text("POST", likes, bob));
     http_connection stream(address);

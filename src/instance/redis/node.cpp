@@ -193,7 +193,6 @@ void node::on_ended(const std::string& reason) {
 
 void node::change_state(state now, const std::string& reason) {
     const bool was_ready = ready_;
-    const bool was_serving = serving_;
     ready_ = now == state::ready;
     serving_ = ready_ || now == state::quarantined;
     {
@@ -212,8 +211,6 @@ void node::change_state(state now, const std::string& reason) {
     }
     if (observer_ != nullptr && (was_ready != ready_ || was_starting != starting_)) {
         observer_->on_state_change(*this);
-    } else if (observer_ != nullptr && was_serving != serving_) {
-        observer_->on_status_change();
     }
 }
 

@@ -82,8 +82,6 @@ public:
     virtual void on_disconnected(const node& from) = 0;
     /// `ready` or `starting` has changed.
     virtual void on_state_change(const node& from) = 0;
-    /// `serving` has changed, and neither `ready` nor `starting`.
-    virtual void on_status_change() = 0;
     /// See `connection_owner`. The observer owns the command again.
     virtual void on_redirected(const node& from, const submission& command,
                                const resp::value& error) = 0;

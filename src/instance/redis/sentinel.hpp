@@ -88,7 +88,6 @@ private:
     admission admit(const node& from, const server_facts& facts) override;
     void on_disconnected(const node& from) override;
     void on_state_change(const node& from) override;
-    void on_status_change() override { observer_.on_status_change(index_); }
     void on_redirected(const node& /*from*/, const submission& /*command*/,
                        const resp::value& /*error*/) override {}  // Only in a cluster.
     void on_pending() override { observer_.on_pending(index_); }

@@ -42,7 +42,6 @@ private:
     admission admit(const node& from, const server_facts& facts) override;
     void on_disconnected(const node& from) override { voters_->leave(index_, from.where()); }
     void on_state_change(const node& /*from*/) override { observer_.on_state_change(index_); }
-    void on_status_change() override { observer_.on_status_change(index_); }
     void on_redirected(const node& /*from*/, const submission& /*command*/,
                        const resp::value& /*error*/) override {}  // Only in a cluster.
     void on_pending() override { observer_.on_pending(index_); }

@@ -7,6 +7,7 @@
 #include "runtime/events.hpp"
 #include "runtime/loop/timer_queue.hpp"
 #include "runtime/loop/timers.hpp"
+#include "runtime/loop/turn_clock.hpp"
 
 namespace colock::runtime {
 
@@ -15,13 +16,15 @@ namespace colock::runtime {
 class loop_monitor final : private timed {
 public:
     /// Reports blockages that are longer than `threshold`.
-    loop_monitor(timers& alarms, events& out, core::duration threshold) noexcept
-        : alarms_(alarms), events_(out), threshold_(threshold) {}
+    loop_monitor(turn_clock& turns, timers& alarms, events& out, core::duration threshold) noexcept
+        : turns_(turns), alarms_(alarms), events_(out), threshold_(threshold) {}
 
-    /// Begins if somebody wants the events, and if the threshold is not 0.
-    void start(core::time_point now) {
+    /// Begins with the next turn, if somebody wants the events, and if the threshold is not 0. Before this
+    /// turn, the program may not have started its event loop.
+    void start() {
         if (events_.wanted() && threshold_ != core::duration::zero()) {
-            wait(now);
+            latest_ = core::time_point::min();
+            turns_.schedule();
         }
     }
 
@@ -31,8 +34,13 @@ public:
     }
 
     /// Called in each turn, because a turn may come before the late timer.
-    void look(core::time_point now) noexcept {
-        if (now > latest_) {
+    void look(core::time_point now) {
+        if (now <= latest_) {
+            return;
+        }
+        if (latest_ == core::time_point::min()) {
+            wait(now);
+        } else {
             events_.add([&] { return blocked_event{now - due_}; });
             expect_at(now);
         }
@@ -55,11 +63,12 @@ private:
         wait(now);
     }
 
+    turn_clock& turns_;
     timers& alarms_;
     events& events_;
     core::duration threshold_;
     core::time_point due_{};                 // When the timer is due.
-    core::time_point latest_ = core::never;  // A later timer was blocked. `never` if it is not set.
+    core::time_point latest_ = core::never;  // Later is too late. `never` without a timer.
 };
 
 }  // namespace colock::runtime

@@ -263,19 +263,55 @@ BOOST_AUTO_TEST_CASE(an_instance_is_reported_when_its_state_changes) {
     observer.on_state_change(0);  // It still is.
     one.all.server(0).is_up = false;
     observer.on_state_change(0);
-    observer.on_status_change(0);
     one.all.world().run_for(1ms);
     BOOST_TEST(states() == "ready down ");
+    one.all.world().run_for(5s);
     one.all.server(0).is_up = true;
     one.all.server(0).quarantined_until = one.all.world().now() + 1s;
-    observer.on_status_change(0);  // It was not ready before, either.
-    one.all.world().run_for(1ms);
+    one.all.world().run_for(1s);  // It was not ready before, either, so nobody is notified.
     BOOST_TEST(states() == "ready down quarantined ");
     BOOST_TEST(one.events->instances.back().status.why_quarantined == "too young");
-    one.all.world().run_for(2s);
     observer.on_state_change(0);
     one.all.world().run_for(1ms);
     BOOST_TEST(states() == "ready down quarantined ready ");
+}
+
+// A Cluster is ready again when its quarantine ends, and does not notify anybody.
+BOOST_AUTO_TEST_CASE(a_change_without_a_notification_is_reported_within_a_second) {
+    watched one(1);
+    one.all.world().run_for(10s);
+    one.all.server(0).quarantined_until = one.all.world().now() + 3s;
+    one.all.world().run_for(1s);
+    BOOST_TEST_REQUIRE(one.events->instances.size() == 2U);
+    BOOST_TEST((one.events->instances[1].status.state == instance::state::quarantined));
+    one.all.world().run_for(3s);
+    BOOST_TEST_REQUIRE(one.events->instances.size() == 3U);
+    BOOST_TEST((one.events->instances[2].status.state == instance::state::ready));
+}
+
+// A Sentinel's instance connects to another master.
+BOOST_AUTO_TEST_CASE(an_instance_that_was_ready_and_connects_again_is_down) {
+    watched one(1);
+    one.all.world().run_for(1ms);
+    one.all.server(0).is_connecting = true;
+    one.own->engine().observer().on_state_change(0);
+    one.all.world().run_for(5s);
+    BOOST_TEST_REQUIRE(one.events->instances.size() == 2U);
+    BOOST_TEST((one.events->instances[1].status.state == instance::state::down));
+    one.all.server(0).is_connecting = false;
+    one.own->engine().observer().on_state_change(0);
+    one.all.world().run_for(1ms);
+    BOOST_TEST_REQUIRE(one.events->instances.size() == 3U);
+    BOOST_TEST((one.events->instances[2].status.state == instance::state::ready));
+}
+
+BOOST_AUTO_TEST_CASE(the_first_try_to_connect_is_not_reported) {
+    virtual_deployment all(1);
+    all.server(0).is_connecting = true;
+    const auto events = std::make_shared<recorder>();
+    const auto client = all.make_client(events);
+    all.world().run_for(5s);
+    BOOST_TEST(events->instances.empty());
 }
 
 // --- The event loop -----------------------------------------------------------------------------------------
@@ -327,6 +363,17 @@ BOOST_AUTO_TEST_CASE(without_a_threshold_no_blockage_is_reported) {
     BOOST_TEST(one.events->blocked.empty());
 }
 
+// A program makes its client, and starts its event loop later.
+BOOST_AUTO_TEST_CASE(the_time_before_the_first_turn_is_no_blockage) {
+    watched one(1, 100ms);
+    one.all.world().be_busy_for(10s);
+    one.all.world().run_for(1s);
+    BOOST_TEST(one.events->blocked.empty());
+    one.all.world().be_busy_for(1s);
+    one.all.world().run_for(1s);
+    BOOST_TEST(one.events->blocked.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_closed_client_does_not_watch_its_loop) {
     watched one(1, 100ms);
     const auto closing = one.own->close();
@@ -376,6 +423,18 @@ BOOST_AUTO_TEST_CASE(a_receiver_may_abandon_the_client) {
     BOOST_TEST(one.events->acquired.size() == 1U);
     BOOST_TEST(!first->is_finished);
     BOOST_TEST(!second->is_finished);
+}
+
+// It may own a lease, and so the client.
+BOOST_AUTO_TEST_CASE(the_receiver_is_freed_after_the_last_event) {
+    watched one(1);
+    const std::weak_ptr<recorder> alive = one.events;
+    one.all.world().run_for(1ms);
+    const auto closing = one.own->close();
+    one.run_until([&] { return closing->told.has_value(); });
+    one.all.world().run_for(1ms);
+    one.events.reset();
+    BOOST_TEST(alive.expired());
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_an_event_is_lost_and_the_work_goes_on) {

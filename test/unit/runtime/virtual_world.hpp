@@ -100,8 +100,9 @@ struct virtual_server {
     bool is_silent = false;  ///< It accepts commands without executing them.
     bool is_up = true;
     core::time_point quarantined_until = core::time_point::min();  ///< For later connections.
-    bool is_starting = false;   ///< It is not up, and no connection has been tried.
-    bool loses_leaves = false;  ///< A `leave` of a remote queue gets no reply.
+    bool is_connecting = false;  ///< Nobody is connected, and the display says so.
+    bool is_starting = false;    ///< It is not up, and no connection has been tried.
+    bool loses_leaves = false;   ///< A `leave` of a remote queue gets no reply.
     std::size_t lost_leaves = 0;
     bool tells_changes = false;  ///< It notifies of changes, and so supports remote queues.
     std::size_t executed = 0;
@@ -199,13 +200,16 @@ public:
             result.state = colock::instance::state::quarantined;
             result.why_quarantined = "too young";
         } else {
-            result.state = colock::instance::state::down;
+            result.state = server_.is_connecting ? colock::instance::state::connecting
+                                                 : colock::instance::state::down;
         }
         return result;
     }
 
 private:
-    [[nodiscard]] bool serving() const noexcept { return server_.is_up && !is_stopped_; }
+    [[nodiscard]] bool serving() const noexcept {
+        return server_.is_up && !server_.is_connecting && !is_stopped_;
+    }
     [[nodiscard]] bool is_quarantined() const noexcept {
         return world_.now() < server_.quarantined_until;
     }

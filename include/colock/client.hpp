@@ -181,7 +181,7 @@ public:
     ///
     /// The token is `lock_holder::token`, as `inspect` reports it. It may be of any kind of lock: of an
     /// exclusive holder, of one reader of several, or of one lease of a semaphore. The mark of a writer that waits
-    /// has the token `writer:` and `waiting_writer::client`. A token in another form is compared
+    /// has the token `writer:`, followed by `waiting_writer::client`. A token in another form is compared
     /// with the whole key, so a lock of another library can be broken too. Of a `multi_mutex`, only this name
     /// is removed, and its holder loses all of them.
     ///

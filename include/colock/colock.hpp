@@ -26,7 +26,7 @@
 ///   are `client::inspect` and `client::break_lock`.
 /// - `colock::instance_info`, `colock::lease_info`, `colock::waiter_info`, `colock::counters` and
 ///   `colock::histograms` are for monitoring. `colock::prometheus_text` returns metrics for Prometheus. A
-///   `colock::observer` is told what happens.
+///   `colock::observer` receives the events of a client.
 ///
 /// Every operation is asynchronous, so its name has no `async_`: there is no blocking form that it could be confused
 /// with.

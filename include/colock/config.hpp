@@ -204,7 +204,7 @@ struct COLOCK_EXPORT config {
     std::shared_ptr<colock::observer> observer{};
 
     /// A blockage of the event loop is reported by `observer::on_blocked` if it is longer than this. The client
-    /// notices it with a timer that runs four times in this interval, so a blockage that is up to a quarter longer
+    /// notices it with a timer that runs four times in this interval. So a blockage that is up to a quarter longer
     /// may go unnoticed. Without an observer there is no such timer. Allowed: 0, or 10 ms to 1 h. 0 means never.
     std::chrono::milliseconds blocked_threshold{100};
 
@@ -214,7 +214,8 @@ struct COLOCK_EXPORT config {
     static config from_uris(std::vector<std::string> uris);
 
     /// Reads a JSON object whose members are named like the fields above. Durations end in `_ms`, and
-    /// count milliseconds. There is no member for `observer`. An example is `{"instances": ["redis://..."], "instance_timeout_ms": 100}`.
+    /// count milliseconds. There is no member for `observer`. An example is
+    /// `{"instances": ["redis://..."], "instance_timeout_ms": 100}`.
     /// An instance may also be an object, such as `{"uri": "redis://...", "replicas_acked": 1}`.
     ///
     /// - Exception safety: Throws `config_error`. Its `field()` is the JSON pointer of the fault, and its

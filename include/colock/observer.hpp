@@ -73,8 +73,8 @@ class COLOCK_EXPORT observer {
 public:
     virtual ~observer();
 
-    /// An operation has got a lease. It is called once for each lease that `counters::acquired` counts: also for
-    /// a hand-off, a share of a lease, an entry of a `reentrant_mutex`, and an adoption.
+    /// An operation has got a lease. It is called once for each lease that `counters::acquired` counts. Hand-offs,
+    /// shares of a lease, entries of a `reentrant_mutex` and adoptions count, too.
     virtual void on_acquired(const acquired_event& event) noexcept;
 
     /// An attempt has failed. The operation may go on and try again. It is called once for each attempt that
@@ -91,9 +91,11 @@ public:
     virtual void on_instance_changed(std::size_t index, const instance_info& instance) noexcept;
 
     /// The event loop was blocked for longer than `config::blocked_threshold`. Nothing of the client ran in this
-    /// time: no renewal, no release and no handler. Causes are a handler that did not return, a machine that stood still or was overloaded, and a program
-    /// that runs its event loop in slices. The `time` is how late a timer was, so the blockage was up to a quarter of the threshold longer. A
-    /// blockage that is longer by this quarter is always reported, and a shorter one than the threshold never.
+    /// time: no renewal, no release and no handler. Causes are a handler that did not return, a machine that stood
+    /// still or was overloaded, and a program that runs its event loop in slices.
+    ///
+    /// `time` is how late a timer was. The blockage may have been longer by a quarter of the threshold. A blockage
+    /// of more than 1.25 thresholds is always reported, and one that is shorter than the threshold never.
     virtual void on_blocked(std::chrono::nanoseconds time) noexcept;
 
 protected:

@@ -87,7 +87,7 @@ static_assert(states.size() == static_cast<std::size_t>(instance_state::closed) 
 
 // --- Labels -------------------------------------------------------------------------------------------------
 
-/// Returns the length of the character at the beginning of the text, which is not empty. Returns 0 if there is no valid UTF-8.
+/// Returns the length of the first character of a text that is not empty. Returns 0 if it is not valid UTF-8.
 std::size_t length_of_character(std::string_view text) noexcept {
     const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(0);

@@ -54,7 +54,7 @@ struct engine_settings {
     quarantine_lengths quarantines;
     std::string label;  ///< Label in all tokens. Empty for none.
     std::size_t max_reply_size = std::size_t{16} << 20U;
-    std::shared_ptr<event_receiver> receiver;  ///< Null if nobody wants the events.
+    std::shared_ptr<event_receiver> receiver;  ///< May be null.
     core::duration blocked_threshold{};        ///< See `loop_monitor`. 0 for no such events.
 };
 

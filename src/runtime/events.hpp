@@ -81,14 +81,14 @@ protected:
 /// finds the client in a consistent state. Without a receiver, an event costs one test of a pointer.
 class events {
 public:
-    /// `receiver` may be null. Then nobody wants the events.
+    /// `receiver` may be null. Then there are no events.
     events(turn_clock& when, std::shared_ptr<event_receiver> receiver) noexcept
         : turns_(when), receiver_(std::move(receiver)) {}
 
-    /// Returns whether anybody wants the events.
+    /// Returns whether there is a receiver.
     [[nodiscard]] bool wanted() const noexcept { return receiver_ != nullptr; }
 
-    /// Adds the event that `make` returns, if anybody wants it. If there is no memory for it, it is lost.
+    /// Adds the event that `make` returns, if there is a receiver. If there is no memory for it, it is lost.
     template <typename Make>
     void add(const Make& make) noexcept {
         add_if_any([&] { return std::optional(make()); });

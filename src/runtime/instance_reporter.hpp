@@ -24,7 +24,7 @@ public:
     instance_reporter(const instance_group& instances, timers& alarms, events& out) noexcept
         : instances_(instances), alarms_(alarms), events_(out) {}
 
-    /// Begins, if anybody wants the events.
+    /// Begins, if there is a receiver.
     void start(core::time_point now);
     /// Reports the last states.
     void stop() noexcept;

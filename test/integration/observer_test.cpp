@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// What an observer is told about a client.
+// The events that an observer receives.
 
 #include "integration/locks.hpp"
 

@@ -41,7 +41,7 @@ nlohmann::json to_json(const colock::lease_info& lease, steady_clock::time_point
             {"answers", lease.answers}};
 }
 
-/// Those who wait for the same name. The first of them has waited the longest.
+/// The waiters for one name. The first waiter has waited the longest.
 using group = std::vector<colock::waiter_info>;
 
 nlohmann::json to_json(const group& waiters, steady_clock::time_point now) {

@@ -19,8 +19,8 @@ public:
     loop_monitor(turn_clock& turns, timers& alarms, events& out, core::duration threshold) noexcept
         : turns_(turns), alarms_(alarms), events_(out), threshold_(threshold) {}
 
-    /// Begins with the next turn, if somebody wants the events, and if the threshold is not 0. Before this
-    /// turn, the program may not have started its event loop.
+    /// Begins with the next turn, if there is a receiver, and if the threshold is not 0. Before this turn, the
+    /// program may not have started its event loop.
     void start() {
         if (events_.wanted() && threshold_ != core::duration::zero()) {
             latest_ = core::time_point::min();

@@ -73,6 +73,14 @@ struct watched {
     }
 };
 
+/// Returns a holder of a lock, and a waiter of the same client that gets it by a hand-off.
+std::pair<acquire, acquire> holder_and_waiter(client& of) {
+    runtime::lock_policy policy = of.usual_policy();
+    policy.handoff = {64, 1h};
+    auto holder = of.lock("a", policy);
+    return {std::move(holder), of.acquire("a", policy)};
+}
+
 constexpr core::duration round_trip = 100us;
 
 }  // namespace
@@ -137,10 +145,9 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
 
 BOOST_AUTO_TEST_CASE(a_hand_off_is_reported_with_the_token_of_the_lease) {
     watched one(1);
-    runtime::lock_policy policy = one.own->usual_policy();
-    policy.handoff = {64, 1h};
-    const auto lease = one.own->lock("a", policy);
-    const auto next = one.own->acquire("a", policy);
+    const auto both = holder_and_waiter(*one.own);
+    const acquire& lease = both.first;
+    const acquire& next = both.second;
     one.all.world().run_for(1s);
     lease->let_go();
     one.run_until([&] { return next->is_finished; });
@@ -401,10 +408,9 @@ BOOST_AUTO_TEST_CASE(a_receiver_may_start_operations) {
 
 BOOST_AUTO_TEST_CASE(an_event_is_never_reported_inside_the_call_that_causes_it) {
     watched one(3);
-    runtime::lock_policy policy = one.own->usual_policy();
-    policy.handoff = {64, 1h};
-    const auto lease = one.own->lock("a", policy);
-    const auto next = one.own->acquire("a", policy);
+    const auto both = holder_and_waiter(*one.own);
+    const acquire& lease = both.first;
+    const acquire& next = both.second;
     one.all.world().run_for(1ms);
     lease->let_go();  // Hands it off at once.
     BOOST_TEST(one.counts().handed_off == 1U);

@@ -16,10 +16,12 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -94,10 +96,12 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
                 executor, run_with_lock(lock, lead_once),
                 asio::bind_cancellation_slot(stop.slot(), asio::use_awaitable));
         } catch (const lock_error& failure) {
-            if (caller.cancelled() != asio::cancellation_type::none ||
-                !ours.goes_on_after(failure.code())) {
+            if (!ours.goes_on_after(failure.code())) {
                 throw;
             }
+        }
+        if (caller.cancelled() != asio::cancellation_type::none) {
+            throw boost::system::system_error(asio::error::operation_aborted);
         }
         pause.expires_after(ours.next_delay());
         pass_cancellation_on();
@@ -120,7 +124,8 @@ auto start_lead(const Lock& lock, Function&& body, CompletionToken&& token) {
 /// body may run several times, one after the other. It ends in one of these ways:
 /// - If the body returns, `lead` resigns: it releases the lock, and completes with the value.
 /// - If the body throws, `lead` releases the lock, and completes with the exception.
-/// - If it is cancelled, it stops the acquire or the body, and releases the lock.
+/// - If it is cancelled, it stops the acquire or the body, and releases the lock. Instead of a further campaign, it
+///   completes with `operation_aborted`.
 /// - If an error cannot be cured, it completes with this error: see below.
 ///
 /// @code{.cpp}

@@ -249,6 +249,29 @@ BOOST_AUTO_TEST_CASE(a_closed_client_ends_the_candidacy) {
     }());
 }
 
+// The lease is lost first. The loss alone would lead to a further campaign, so the caller learns of the cancellation.
+BOOST_AUTO_TEST_CASE(a_candidate_that_is_cancelled_after_a_loss_reports_the_cancellation) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        candidate one;
+        const auto body = [&one](lease&) -> asio::awaitable<void> {
+            const struct cancellation_at_end {
+                candidate* of;
+                ~cancellation_at_end() { of->signal.emit(cancellation_type::all); }
+            } at_end{&one};
+            co_await forever();
+        };
+        one.start(mutex(locks, "x", with_ttl(1min)), body);
+        co_await one.wait_until_it_leads();
+        instances.flush();
+        co_await one.held->extend(1min, asio::as_tuple);
+        co_await async_wait_until([&] { return one.end.done; });
+        BOOST_TEST(one.end.code() == aborted);
+        BOOST_TEST(one.terms == 1U);
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(cancellation_of_lead_at_any_moment_leaves_no_keys) {
     run_test(
         [&]() -> asio::awaitable<void> {

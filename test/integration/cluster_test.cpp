@@ -749,8 +749,7 @@ BOOST_FIXTURE_TEST_CASE(a_manual_failover_loses_no_lock, with_replicas, *label("
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
-    nodes[master + 3].command({"CLUSTER", "FAILOVER"});
-    redis_cluster::wait_until_promoted(nodes[master + 3]);
+    redis_cluster::promote(nodes[master + 3]);
     rig.run_until([&] { return rig.extend("k", "ann", 20min) == "granted"; });
     rig.run_until([&] { return rig.acquire("k", "bob") == "denied: another"; });
     BOOST_TEST(rig.release("k", "ann") == "granted");
@@ -775,8 +774,7 @@ BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, wi
     for (const std::size_t next : {second, first}) {
         redis_cluster::wait_until_synchronized(nodes[next]);
         nodes.wait_until_agreed();
-        nodes[next].command({"CLUSTER", "FAILOVER"});
-        redis_cluster::wait_until_promoted(nodes[next]);
+        redis_cluster::promote(nodes[next]);
         rig.run_until([&] { return rig.acquire("k", "ann") == "failed: quarantined"; });
         BOOST_TEST(is_quarantined(next));
         rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });

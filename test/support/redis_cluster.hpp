@@ -196,6 +196,24 @@ public:
         wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(60));
     }
 
+    /// Promotes a replica by hand. On a busy machine, the servers abandon a promotion after five seconds. It is
+    /// therefore requested again.
+    static void promote(const redis_server& replica) {
+        auto next = std::chrono::steady_clock::now();
+        wait_until(
+            [&] {
+                if (says(replica, {"ROLE"}, "master")) {
+                    return true;
+                }
+                if (std::chrono::steady_clock::now() >= next) {
+                    next = std::chrono::steady_clock::now() + std::chrono::seconds(6);
+                    replica.command({"CLUSTER", "FAILOVER"});
+                }
+                return false;
+            },
+            std::chrono::seconds(60));
+    }
+
 private:
     /// Waits until each node has met all others. A node abandons a meeting that takes longer than its
     /// timeout, for example on a busy machine. The introduction is therefore repeated.

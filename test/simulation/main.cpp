@@ -280,10 +280,8 @@ void check_scenarios() {
     }
 }
 
+/// Runs each mutant until it is caught: first in the scenarios that name it, then in random schedules.
 int run_mutants(const arguments& a, const profile* named) {
-    constexpr std::size_t enough = 3;  // Schedules that detect a mutant.
-    constexpr seed_range all{1, 3000};
-    constexpr seed_range few{1, 300};  // If a scenario detects the mutant.
     check_scenarios();
     nlohmann::json report = nlohmann::json::array();
     std::size_t tried = 0;
@@ -296,32 +294,35 @@ int run_mutants(const arguments& a, const profile* named) {
         ++tried;
         active_mutant = static_cast<int>(i);
         const scenario_sight sight = look_at(mutants[i].name);
-        campaign c;
-        c.profile = named;
-        c.seeds = !a.seeds.empty() ? parse_seeds(a.seeds) : sight.seeing != 0 ? few : all;
-        c.most_failures = enough;
-        const campaign_result r = run_campaign(c);
-        const bool caught = !r.failures.empty() || sight.seeing != 0;
-        survivors += !caught || !sight.blind.empty() ? 1U : 0U;
-        std::cout << (caught ? "caught   " : "SURVIVED ") << std::left << std::setw(34)
-                  << mutants[i].name << std::right << " in " << std::setw(5) << r.failures.size()
-                  << " of " << r.schedules << " schedules";
+        std::ostringstream sign;  // What has caught it.
+        std::uint64_t schedules = 0;
         if (sight.seeing != 0) {
-            std::cout << ", by scenarios " << sight.seeing;
+            sign << "by scenarios: " << sight.seeing;
+        } else {
+            campaign c;
+            c.profile = named;
+            c.seeds = parse_seeds(a.seeds.empty() ? "1..10000" : a.seeds);
+            c.most_failures = 1;
+            const campaign_result r = run_campaign(c);
+            schedules = r.schedules;
+            if (!r.failures.empty()) {
+                const std::string& what = r.failures.front().what;
+                sign << "by seed " << r.failures.front().seed << ": "
+                     << what.substr(0, what.find(':'));
+            }
         }
-        if (!r.failures.empty()) {
-            const std::string& what = r.failures.front().what;
-            std::cout << ", first seed " << r.failures.front().seed << " ("
-                      << what.substr(0, what.find(':')) << ")";
-        }
+        const bool is_caught = !sign.view().empty();
+        survivors += !is_caught || !sight.blind.empty() ? 1U : 0U;
+        std::cout << (is_caught ? "caught   " : "SURVIVED ") << std::left << std::setw(34)
+                  << mutants[i].name << std::right << ' ' << sign.view();
         for (const std::string_view name : sight.blind) {
             std::cout << "; NOT SEEN by " << name;
         }
         std::cout << '\n' << std::flush;
         report.push_back({{"mutant", mutants[i].name},
                           {"what", mutants[i].what},
-                          {"schedules", r.schedules},
-                          {"caught_in", r.failures.size()},
+                          {"caught", is_caught},
+                          {"schedules", schedules},
                           {"seen_by_scenarios", sight.seeing},
                           {"not_seen_by", sight.blind}});
     }

@@ -17,8 +17,7 @@ instances and a network, made from a seed. The clients run the library's own eng
 world injects. Prints the number of schedules, steps, faults of each kind, acquisitions and violations, and the rate. The
 exit code is 0 only if there was no violation and each fault of the profiles was injected.
 
-  --seeds A..B     run these seeds (default: 1..10000, with --mutants 1..3000, or 1..300 if
-                   a scenario detects the mutant)
+  --seeds A..B     run these seeds (default: 1..10000)
   --seconds S      run new seeds for S seconds, after all seeds that have ever failed (failed_seeds.txt)
   --profile NAME   use this profile for all seeds (default: the seed selects one)
   --rule NAME      count only violations of this rule, for example "mutual exclusion". checker.hpp lists the rules.
@@ -26,8 +25,8 @@ exit code is 0 only if there was no violation and each fault of the profiles was
   --seed S         run one schedule
   --scenario NAME  run one scenario: a few steps with exact expectations (see scenario_*.cpp)
   --trace          print the schedule or the scenario as a timeline
-  --mutants        run variants of the library with one fault each, and print how many schedules detect each. A mutant
-                   is not run any further after three. If it has scenarios of its own, it must fail in them too.
+  --mutants        run variants of the library with one fault each, and print what catches each: the scenarios that name
+                   it, which must all fail, or else the first schedule with a violation
   --half 1|2       with --mutants: run only the first, third, ... mutant, or the second, fourth, ...
   --mutant NAME    with --mutants: run only the mutants whose names contain NAME
   --profiles       print the profiles with their descriptions

@@ -4,7 +4,9 @@
 
 #include "simulation/scenario_themes.hpp"
 
+#include "kinds/fenced/fenced.hpp"
 #include "kinds/semaphore/semaphore.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <cstddef>
 #include <string>
@@ -96,6 +98,52 @@ void refused_share(stage& s, int take) {
     s.expect(s.keys() == 0, "all shares have been released");
 }
 
+/// The servers refuse a command while the second of two readers arrives. Nothing is left of the set that was begun.
+void refused_set(stage& s, int take) {
+    static const std::vector<std::string> commands = {"pexpire", "zscore",           "zrange",
+                                                      "zrem",    "zremrangebyscore", "rename"};
+    spec& writers = s.writers_lock();
+    writers.policy.attempts = 1;
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).refuse(commands[static_cast<std::size_t>(take)], 20ms);
+    }
+    taking& b = s.acquire(1, readers);
+    s.run_to(29ms);
+    s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
+    s.run_to(50ms);
+    taking& c = s.acquire(1, readers);
+    s.run_to(70ms);
+    s.expect(a.held() && c.held(), "both readers hold the lock");
+    s.release(a);
+    s.release(c);
+    s.run_to(80ms);
+    s.expect(s.keys() == 0, "all shares have been released");
+}
+
+/// A foreign key has the name of the fence counter. The key is left alone, and nobody gets a lease with a fence.
+void taken_counter(stage& s, int take) {
+    spec& mutex = s.lock();
+    mutex.policy.set_kind(kinds::fenced);
+    spec& writers = s.writers_lock();
+    writers.policy.set_kind(kinds::fenced_writer);
+    writers.policy.attempts = 1;
+    const spec lock = take == 0 ? mutex : take == 1 ? writers : readers_side_of(writers);
+    for (std::size_t i = 0; i != servers; ++i) {
+        s.instance(i).take_name("{" + stage::key + "}:colock:fence", 100ms);
+    }
+    taking& a = s.acquire(0, lock);
+    s.run_to(50ms);
+    s.expect(a.told && !a.granted() && s.keys() == 0, "the acquire is refused");
+    s.run_to(120ms);
+    taking& b = s.acquire(0, lock);
+    s.run_to(150ms);
+    s.expect(b.held(), "the lock is granted when the name is free");
+    s.release(b);
+}
+
 /// A foreign key has a name that a second reader needs. The key is left alone, and the reader is refused.
 void taken_place(stage& s, int take) {
     spec& writers = s.writers_lock();
@@ -163,6 +211,18 @@ std::vector<scenario> refusal_scenarios() {
          2,
          taken_place,
          {"foreign_place_is_overwritten", "counter_before_the_checks"}},
+        {"fault_81_sim_refused_set",
+         "the servers refuse a command that the second reader needs",
+         {servers, 2},
+         6,
+         refused_set,
+         {"new_set_is_left"}},
+        {"fault_34_sim_taken_counter",
+         "a stranger has the name of the fence counter",
+         {servers, 1},
+         3,
+         taken_counter,
+         {"counter_of_a_stranger"}},
         {"fault_27_sim_replica_without_notice",
          "a server becomes a replica and keeps its connections",
          {},

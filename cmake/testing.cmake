@@ -1,5 +1,5 @@
 # colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...]
-#             [LAYERS layer...] [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
+#             [LAYERS layer...] [SERIAL | WAITS] [THREADS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
 # Defines one Boost.Test executable, registered with ctest under its own name. It may include the layers'
 # headers ("core/...") and the public ones. A main function is linked to it, so its sources include
@@ -25,6 +25,11 @@
 # a time, according to the presets' "jobs". A test that keeps a processor busy, as a unit test does, counts as
 # two (PROCESSORS).
 #
+# THREADS: the program has more than one thread. ThreadSanitizer runs only these tests, because it finds
+# nothing in a program with one thread. In the other builds, a test without THREADS that starts a thread
+# fails, so that none is forgotten. A thread may also belong to a proxy, to a fake server, or to Asio's
+# resolver of names.
+#
 # Faults: everything that can go wrong with a lock has a number. A case that shows a fault carries the number
 # behind its name, as *label("fault-25"). All cases of one number are a separate ctest test, NAME.fault-25,
 # with the labels `faults` and `fault-25`. The test NAME runs the cases without a number. So `ctest -L
@@ -33,7 +38,8 @@
 #
 # SERVERS_TOO: the test also runs as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server.
 # This needs a Valkey >= 9 and a Redis >= 8. REDIS8_TOO: it also runs as NAME_on_redis8. VALKEY_ONLY: it runs
-# only as NAME_on_valkey. The sanitizers leave out Redis 8, to save time.
+# only as NAME_on_valkey. Under a sanitizer, a test runs on one server only, because the code of colock that
+# it runs is the same.
 #
 # TIMEOUT: in seconds, 60 by default. It only ends a test that hangs. So it is at least five times
 # the duration of the test alone on a quick machine. In builds for coverage and for sanitizers it is
@@ -58,6 +64,10 @@ add_library(colock_test_main OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/gene
 target_compile_features(colock_test_main PUBLIC cxx_std_20)
 target_link_libraries(colock_test_main PUBLIC Boost::headers)
 target_compile_options(colock_test_main PRIVATE -O0)  # Optimizing it takes longer than all its work.
+
+# Ends a test that starts a thread without saying so.
+add_library(colock_one_thread OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/test/support/one_thread.cpp")
+target_compile_features(colock_one_thread PUBLIC cxx_std_20)
 
 set(COLOCK_TIMEOUT_FACTOR 1)
 if(COLOCK_SANITIZED OR COLOCK_COVERAGE)
@@ -142,7 +152,7 @@ endfunction()
 function(colock_test name)
     cmake_parse_arguments(
         PARSE_ARGV 1 arg
-        "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY"
+        "SERIAL;WAITS;THREADS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY"
         "TIMEOUT"
         "SOURCES;LABELS;LIBRARIES;LAYERS"
     )
@@ -166,6 +176,13 @@ function(colock_test name)
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
     colock_unoptimized_if_sanitized(${name})
     target_compile_options(${name} PRIVATE -O0)
+    if(COLOCK_SANITIZED STREQUAL "thread" AND NOT arg_THREADS)
+        set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+        return()
+    endif()
+    if(NOT COLOCK_SANITIZED AND NOT arg_THREADS)
+        target_link_libraries(${name} PRIVATE colock_one_thread)
+    endif()
     foreach(label IN ITEMS unit integration conformance)
         if(label IN_LIST arg_LABELS)
             add_dependencies(${label}_tests ${name})
@@ -211,7 +228,7 @@ function(colock_test name)
     if(arg_VALKEY_ONLY)
         set(variants)
     endif()
-    if(COLOCK_VALKEY_SERVER AND (arg_SERVERS_TOO OR arg_VALKEY_ONLY))
+    if(COLOCK_VALKEY_SERVER AND (arg_VALKEY_ONLY OR (arg_SERVERS_TOO AND NOT COLOCK_SANITIZED)))
         list(APPEND variants ${name}_on_valkey)
     endif()
     if(COLOCK_REDIS8_SERVER AND (arg_SERVERS_TOO OR arg_REDIS8_TOO) AND NOT COLOCK_SANITIZED)

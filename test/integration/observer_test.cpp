@@ -3,6 +3,7 @@
 // The events that an observer receives.
 
 #include "integration/locks.hpp"
+#include "support/redis_cluster.hpp"
 
 #include <boost/asio/thread_pool.hpp>
 #include <boost/test/unit_test.hpp>
@@ -315,6 +316,26 @@ BOOST_AUTO_TEST_CASE(a_server_that_dies_and_comes_back_is_reported) {
         one[0].restart();
         co_await async_wait_until(
             [&] { return told->changes.ends_with("0 ready\n0 down\n0 ready\n"); });
+        co_await locks.close();
+    }());
+}
+
+// The end of the quarantine has no notification.
+BOOST_AUTO_TEST_CASE(a_cluster_that_dies_and_comes_back_is_reported) {
+    run_test([]() -> asio::awaitable<void> {
+        redis_cluster nodes(1);
+        const auto told = std::make_shared<recorder>();
+        config configuration = observed_by(told, config::from_uris({nodes.uri()}));
+        configuration.restart_quarantine = 1s;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await async_wait_until([&] { return told->changes.ends_with("0 ready\n"); });
+        BOOST_TEST(told->last_instance.address == nodes.uri());
+        told->changes.clear();
+        nodes[0].kill();
+        co_await async_wait_until([&] { return told->changes == "0 down\n"; });
+        nodes[0].restart();
+        co_await async_wait_until(
+            [&] { return told->changes == "0 down\n0 quarantined\n0 ready\n"; });
         co_await locks.close();
     }());
 }

@@ -19,7 +19,7 @@ Prints the figures of the simulation and ctest's summary. The exit code is 0 onl
 If an integration test fails, it is repeated once, alone (see test/repeat_failed.sh --help).
 
   --quick      skip the tests that take longer than a minute
-  --coverage   run the unit tests only, and print the line coverage of src/core. Fails if it is below 95 %.
+  --coverage   run the unit tests of src/core only, and print its line coverage. Fails if it is below 95 %.
   --asan       run unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --tsan       run the tests that have more than one thread under ThreadSanitizer
   --standstill run integration tests only, in the dev build. Each test and its servers are stopped again and again for up to
@@ -55,7 +55,7 @@ with_summaries() {
 }
 
 measure_coverage() {
-    colock_build coverage unit_tests
+    colock_build coverage core_test
     find "$colock_root/build/coverage" -name '*.gcda' -delete
     run_tests coverage "${selection[@]}"
     say "line coverage of src/core"

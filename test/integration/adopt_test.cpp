@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_detached_lease_is_not_held) {
 BOOST_AUTO_TEST_CASE(a_lost_lease_cannot_be_detached) {
     run([&](client& from, client&) -> asio::awaitable<void> {
         lease held = co_await mutex(from, "x", without_watchdog(200ms)).acquire();
-        co_await async_wait_until([&] { return !held.valid(); });
+        co_await held.wait_lost();
         BOOST_TEST((std::get<0>(co_await held.detach(tuple)) == errc::lease_expired));
     });
 }

@@ -206,7 +206,8 @@ BOOST_AUTO_TEST_CASE(the_permit_of_a_dead_holder_returns_after_its_ttl, *label("
         co_await two.release();
         co_await locks.close();
     }());
-    BOOST_TEST(instances.keys() == 0U);
+    // The permit of the dead holder may end a little later on the last server. The others would last for 30 s.
+    wait_until([&] { return instances.keys() == 0; }, 10s);
 }
 
 /// Fault 50: a cancelled acquire leaves no permit behind, at whichever point it was cancelled.

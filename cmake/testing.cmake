@@ -26,8 +26,8 @@
 # two (PROCESSORS).
 #
 # THREADS: the program has more than one thread. ThreadSanitizer runs only these tests, because it finds
-# nothing in a program with one thread. In the other builds, a test without THREADS that starts a thread
-# fails, so that none is forgotten. A thread may also belong to a proxy, to a fake server, or to Asio's
+# nothing in a program with one thread. Without a sanitizer, a test that starts a thread fails if it has no
+# THREADS, so that none is forgotten. A thread may also belong to a proxy, to a fake server, or to Asio's
 # resolver of names.
 #
 # Faults: everything that can go wrong with a lock has a number. A case that shows a fault carries the number

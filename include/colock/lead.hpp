@@ -155,8 +155,8 @@ auto start_lead(const Lock& lock, Function&& body, CompletionToken&& token) {
 /// - Errors:
 ///   - `colock::lock_error` with an error of the lock's `acquire` for which a further campaign has no use,
 ///     such as `client_closed`. After `no_quorum`, `too_slow` and `contended` it campaigns again.
-///   - `colock::lease_lost` if the lease was lost because the client was closed, or if the release finds that
-///     the keys are gone after the body has returned.
+///   - `colock::lease_lost` if the client was closed, which loses the lease. Also if the body has returned, and the
+///     release finds that the keys are gone.
 ///   - Otherwise the exception of the body, also if it is a `lock_error`.
 /// - Cancellation: as for `with_lock`. It may come at any time.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.

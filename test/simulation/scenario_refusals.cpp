@@ -98,29 +98,46 @@ void refused_share(stage& s, int take) {
     s.expect(s.keys() == 0, "all shares have been released");
 }
 
-/// The servers refuse a command while the second of two readers arrives. Nothing is left of the set that was begun.
+/// Each server is disturbed when a second reader arrives, which is refused. Another one is granted afterwards.
+template <typename Disturb>
+void refuse_second_reader(stage& s, const spec& readers, Disturb disturb) {
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    for (std::size_t i = 0; i != servers; ++i) {
+        disturb(s.instance(i));
+    }
+    taking& b = s.acquire(1, readers);
+    s.run_to(50ms);
+    s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
+    s.run_to(120ms);
+    taking& c = s.acquire(1, readers);
+    s.run_to(150ms);
+    s.expect(a.held() && c.held(), "both readers hold the lock");
+    s.release(a);
+    s.release(c);
+    s.run_to(160ms);
+    s.expect(s.keys() == 0, "all shares have been released");
+}
+
+/// The servers refuse a command that the second reader needs. Nothing is left of the set that was begun.
 void refused_set(stage& s, int take) {
     static const std::vector<std::string> commands = {"pexpire", "zscore",           "zrange",
                                                       "zrem",    "zremrangebyscore", "rename"};
     spec& writers = s.writers_lock();
     writers.policy.attempts = 1;
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).refuse(commands[static_cast<std::size_t>(take)], 20ms);
-    }
-    taking& b = s.acquire(1, readers);
-    s.run_to(29ms);
-    s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
-    s.run_to(50ms);
-    taking& c = s.acquire(1, readers);
-    s.run_to(70ms);
-    s.expect(a.held() && c.held(), "both readers hold the lock");
-    s.release(a);
-    s.release(c);
-    s.run_to(80ms);
-    s.expect(s.keys() == 0, "all shares have been released");
+    refuse_second_reader(s, readers_side_of(writers), [take](server& one) {
+        one.refuse(commands[static_cast<std::size_t>(take)], 20ms);
+    });
+}
+
+/// A foreign key has a name that a second reader needs. The key is left alone.
+void taken_place(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.attempts = 1;
+    writers.policy.lease.value_per_holder = take == 1;
+    refuse_second_reader(s, readers_side_of(writers), [](server& one) {
+        one.take_name("{" + stage::key + "}:colock:readers", 100ms);
+    });
 }
 
 /// A foreign key has the name of the fence counter. The key is left alone, and nobody gets a lease with a fence.
@@ -142,28 +159,6 @@ void taken_counter(stage& s, int take) {
     s.run_to(150ms);
     s.expect(b.held(), "the lock is granted when the name is free");
     s.release(b);
-}
-
-/// A foreign key has a name that a second reader needs. The key is left alone, and the reader is refused.
-void taken_place(stage& s, int take) {
-    spec& writers = s.writers_lock();
-    writers.policy.attempts = 1;
-    writers.policy.lease.value_per_holder = take == 1;
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).take_name("{" + stage::key + "}:colock:readers", 100ms);
-    }
-    taking& b = s.acquire(1, readers);
-    s.run_to(50ms);
-    s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
-    s.run_to(120ms);
-    taking& c = s.acquire(1, readers);
-    s.run_to(150ms);
-    s.expect(a.held() && c.held(), "both readers hold the lock");
-    s.release(a);
-    s.release(c);
 }
 
 /// A server becomes a replica while its clients are connected. It grants nothing, and its clients close the

@@ -196,51 +196,52 @@ public:
         wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(60));
     }
 
-    /// Promotes a replica by hand. On a busy machine, the servers abandon a promotion after five seconds. It is
-    /// therefore requested again.
+    /// Promotes a replica by hand. On a busy machine, the servers abandon a promotion after five seconds.
     static void promote(const redis_server& replica) {
+        request_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(6),
+                      [&] {
+                          replica.command({"CLUSTER", "FAILOVER"});
+                      });
+    }
+
+private:
+    /// Makes a request that the servers may abandon, and makes it again after each `pause`. Waits for a minute at
+    /// most until `is_done`.
+    template <typename Predicate, typename Request>
+    static void request_until(Predicate is_done, std::chrono::seconds pause, Request request) {
         auto next = std::chrono::steady_clock::now();
         wait_until(
             [&] {
-                if (says(replica, {"ROLE"}, "master")) {
+                if (is_done()) {
                     return true;
                 }
                 if (std::chrono::steady_clock::now() >= next) {
-                    next = std::chrono::steady_clock::now() + std::chrono::seconds(6);
-                    replica.command({"CLUSTER", "FAILOVER"});
+                    next = std::chrono::steady_clock::now() + pause;
+                    request();
                 }
                 return false;
             },
             std::chrono::seconds(60));
     }
 
-private:
     /// Waits until each node has met all others. A node abandons a meeting that takes longer than its
-    /// timeout, for example on a busy machine. The introduction is therefore repeated.
+    /// timeout, for example on a busy machine.
     void introduce_all() const {
         const auto knows_all = [this](const redis_server& one) {
             return says(one, {"CLUSTER", "INFO"},
                         "cluster_known_nodes:" + std::to_string(nodes_.size()) + "\r");
         };
-        auto next = std::chrono::steady_clock::now();
-        wait_until(
-            [&] {
-                if (std::ranges::all_of(nodes_, knows_all)) {
-                    return true;
-                }
-                if (std::chrono::steady_clock::now() >= next) {
-                    next = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-                    for (std::size_t i = 1; i != nodes_.size(); ++i) {
-                        if (!knows_all(nodes_[i])) {
-                            nodes_[i].command({"CLUSTER", "MEET", "127.0.0.1",
-                                               std::to_string(nodes_[0].port()),
-                                               std::to_string(buses_[0].number())});
-                        }
-                    }
-                }
-                return false;
-            },
-            std::chrono::seconds(60));
+        request_until([&] { return std::ranges::all_of(nodes_, knows_all); },
+                      std::chrono::seconds(3),
+                      [&] {
+                          for (std::size_t i = 1; i != nodes_.size(); ++i) {
+                              if (!knows_all(nodes_[i])) {
+                                  nodes_[i].command({"CLUSTER", "MEET", "127.0.0.1",
+                                                     std::to_string(nodes_[0].port()),
+                                                     std::to_string(buses_[0].number())});
+                              }
+                          }
+                      });
     }
 
     /// Returns the slots of each line of CLUSTER NODES that has slots. The key is the epoch, and the value is

@@ -1,9 +1,11 @@
-# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): defines one layer of src as an OBJECT library.
+# colock_objects(NAME [SOURCES file...] [APART file...] [LIBRARIES target...]): defines one layer of src as an OBJECT library.
+# For APART, see unity.cmake.
 #
 # The only include root of colock is src/, so a layer cannot include the public headers above it. The objects
 # of all layers become members of the one archive `colock`. See src/CMakeLists.txt.
 
 include_guard(GLOBAL)
+include(unity)
 
 # The archive may become part of a shared library, so it is position-independent unless the user has decided
 # otherwise. The functions of colock are not meant to be replaced there. GCC may therefore inline them as it
@@ -23,7 +25,7 @@ function(colock_hidden target)
 endfunction()
 
 function(colock_objects name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;APART;LIBRARIES")
     if(NOT arg_SOURCES)
         set(arg_SOURCES "${CMAKE_CURRENT_BINARY_DIR}/${name}_empty.cpp")
         file(CONFIGURE OUTPUT "${arg_SOURCES}" CONTENT "" @ONLY)
@@ -34,5 +36,6 @@ function(colock_objects name)
     target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
     colock_position_independent(${name})
     colock_hidden(${name})
+    colock_unity(${name} APART ${arg_APART})
     colock_warnings(${name})
 endfunction()

@@ -1,5 +1,6 @@
 # colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...]
-#             [LAYERS layer...] [SERIAL | WAITS] [THREADS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
+#             [LAYERS layer...] [SERIAL | WAITS] [THREADS | SUPPORT_THREADS]
+#             [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
 # Defines one Boost.Test executable, registered with ctest under its own name. It may include the layers'
 # headers ("core/...") and the public ones. A main function is linked to it, so its sources include
@@ -25,10 +26,10 @@
 # a time, according to the presets' "jobs". A test that keeps a processor busy, as a unit test does, counts as
 # two (PROCESSORS).
 #
-# THREADS: the program has more than one thread. ThreadSanitizer runs only these tests, because it finds
-# nothing in a program with one thread. Without a sanitizer, a test that starts a thread fails if it has no
-# THREADS, so that none is forgotten. A thread may also belong to a proxy, to a fake server, or to Asio's
-# resolver of names.
+# THREADS: more than one thread uses colock. ThreadSanitizer runs only these tests, because it finds nothing
+# where one thread does. SUPPORT_THREADS: one thread uses colock, and other threads belong to a proxy, to a fake
+# server or to Asio's resolver of names. Without a sanitizer, a test that starts a thread fails if it has neither
+# of both, so that none is forgotten.
 #
 # Faults: everything that can go wrong with a lock has a number. A case that shows a fault carries the number
 # behind its name, as *label("fault-25"). All cases of one number are a separate ctest test, NAME.fault-25,
@@ -50,7 +51,7 @@
 #   processor time, of which it saves 0.6 to 1.8 s. It takes 5.5 s itself, and 168 MB. For 80 sources that is
 #   45 s of a build of 14 minutes on two processors. But ccache could no longer share the tests between
 #   clones, because the header differs in each.
-# - Unity builds. The sources use the same names in their anonymous namespaces, in src/core too.
+# - Unity builds of tests. The sources use the same names in their anonymous namespaces.
 # - Fewer, larger programs. Linking one takes 0.5 s.
 
 include_guard(GLOBAL)
@@ -152,7 +153,7 @@ endfunction()
 function(colock_test name)
     cmake_parse_arguments(
         PARSE_ARGV 1 arg
-        "SERIAL;WAITS;THREADS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY"
+        "SERIAL;WAITS;THREADS;SUPPORT_THREADS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY"
         "TIMEOUT"
         "SOURCES;LABELS;LIBRARIES;LAYERS"
     )
@@ -180,7 +181,7 @@ function(colock_test name)
         set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
         return()
     endif()
-    if(NOT COLOCK_SANITIZED AND NOT arg_THREADS)
+    if(NOT COLOCK_SANITIZED AND NOT arg_THREADS AND NOT arg_SUPPORT_THREADS)
         target_link_libraries(${name} PRIVATE colock_one_thread)
     endif()
     foreach(label IN ITEMS unit integration conformance)

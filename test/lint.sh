@@ -10,8 +10,9 @@ Usage: test/lint.sh [--format | --reference | --tidy | --fix]
        test/lint.sh --help
 
 Without options, runs clang-format on all C++ sources, makes the reference of the API with Doxygen, and runs clang-tidy on
-the sources of the library. A source that has passed clang-tidy is not checked again until it, its includes or the options
-change. The results are in ~/.cache/colock/tidy.
+the sources of the library. clang-tidy checks them in the groups of cmake/unity.cmake, which takes a quarter of the time. A
+group that has passed is not checked again until its sources, their includes or the options change. The results are in
+~/.cache/colock/tidy.
 
   --format      run only clang-format
   --reference   make only the reference
@@ -28,34 +29,35 @@ format_sources() {
     clang-format "$@" "${sources[@]}" || die "run test/lint.sh --fix"
 }
 
-# The user's cache folder stores which sources have passed clang-tidy, under a hash of everything that this
-# depends on. This is clang-tidy itself, its options, the command, and the content of all files that the
-# source includes.
+# The user's cache folder stores which groups have passed clang-tidy, under a hash of everything that this
+# depends on. This is clang-tidy itself, its options, the command, and the content of all files that are
+# included.
 verdicts=${XDG_CACHE_HOME:-$HOME/.cache}/colock/tidy
 
 # hash_of COMMAND: prints the hash for the file that the compiler's command names last. Prints nothing if the
 # command does not work.
 hash_of() {
     local dependencies
-    dependencies=$(cd build/release && eval "$1 -M -MT x" | tr -d '\\\n' | sed 's/^x://') || return 0
+    dependencies=$(cd build/tidy && eval "$1 -M -MT x" | tr -d '\\\n' | sed 's/^x://') || return 0
     {
         clang-tidy --version
         cat .clang-tidy
         declare -f tidy_one
         printf '%s\n' "${1//"$PWD"/}"
         # shellcheck disable=SC2086  # a list of files
-        (cd build/release && cat $dependencies)
+        (cd build/tidy && cat $dependencies)
     } | sha256sum | cut -d ' ' -f 1
 }
 
-# tidy_one FILE COMMAND
+# tidy_one FILE COMMAND. The file of a group includes sources, which is suspicious anywhere else.
 tidy_one() {
     local output hash
     hash=$(hash_of "$2")
     if [[ -n $hash && -e $verdicts/$hash ]]; then
         touch "$verdicts/$hash"
         printf '   ok      %s (as before)\n' "$1"
-    elif output=$(clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option "$1" 2>/dev/null); then
+    elif output=$(clang-tidy --quiet -p build/tidy --checks=-bugprone-suspicious-include --extra-arg=-Wno-unknown-warning-option \
+        "$1" 2>/dev/null); then
         if [[ -n $hash ]]; then : >"$verdicts/$hash"; fi
         printf '   ok      %s\n' "$1"
     else
@@ -64,31 +66,43 @@ tidy_one() {
     fi
 }
 
-# print_commands FILE...: prints pairs of a file and the command that compiles it, without -o and -c.
+# print_commands: prints pairs of a file and the command that compiles it, without -o and -c. A file is a source of
+# the library, or a group of sources.
 print_commands() {
     python3 -c '
-import json, os, shlex, sys
-commands = {os.path.relpath(c["file"]): shlex.split(c["command"]) for c in json.load(open("build/release/compile_commands.json"))}
-for file in sys.argv[1:]:
-    command = commands[file]
-    output = command.index("-o")
-    command[output:output + 2] = []
-    command.remove("-c")
-    print(file, shlex.join(command), sep="\0", end="\0")
-' "$@"
+import json, os, shlex
+for entry in json.load(open("build/tidy/compile_commands.json")):
+    file, command = os.path.relpath(entry["file"]), shlex.split(entry["command"])
+    if file.startswith("src/") or "/Unity/" in file:
+        output = command.index("-o")
+        command[output:output + 2] = []
+        command.remove("-c")
+        print(file, shlex.join(command), sep="\0", end="\0")
+'
+}
+
+# clang-tidy finds an unused using-declaration only in a file that is compiled alone.
+find_unused_names() {
+    local source name found=false
+    while IFS=: read -r source name; do
+        if (($(grep -cw -- "$name" "$source") < 2)); then
+            printf '   WRONG   %s: "using ...::%s" is unused\n' "$source" "$name"
+            found=true
+        fi
+    done < <(grep -rE '^ *using [a-z_:]+::[a-z_]+;' src --include='*.cpp' | sed -E 's/^([^:]*):.*::([a-z_]+);.*/\1:\2/')
+    if $found; then die "remove these declarations"; fi
 }
 
 tidy_library() {
-    local sources=()
-    colock_build release colock   # for compile_commands.json and the generated headers
-    mapfile -t sources < <(find src -name '*.cpp' -print | sort)
-    say "clang-tidy: ${#sources[@]} files"
+    colock_build tidy generated/kinds/scripts.hpp
+    say "clang-tidy: the sources of the library"
+    find_unused_names
     mkdir -p "$verdicts"
     find "$verdicts" -type f -mtime +30 -delete
     export -f tidy_one hash_of
     export verdicts
     # shellcheck disable=SC2016  # $1 and $2 are for the inner shell
-    print_commands "${sources[@]}" | xargs -0 -n 2 -P "$(nproc)" bash -c 'tidy_one "$1" "$2"' tidy_one ||
+    print_commands | xargs -0 -n 2 -P "$(nproc)" bash -c 'tidy_one "$1" "$2"' tidy_one ||
         die "clang-tidy found something"
 }
 
@@ -107,7 +121,7 @@ done
 needs=()
 if ((${#format[@]} > 0)); then needs+=(--format); fi
 if $reference; then needs+=(--reference); fi
-if $tidy; then needs+=(--tidy "${colock_release_needs[@]}"); fi
+if $tidy; then needs+=(--tidy --library); fi
 colock_bootstrap "${needs[@]}"
 cd "$colock_root"
 if ((${#format[@]} > 0)); then format_sources "${format[@]}"; fi

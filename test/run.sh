@@ -21,7 +21,7 @@ If an integration test fails, it is repeated once, alone (see test/repeat_failed
   --quick      skip the tests that take longer than a minute
   --coverage   run the unit tests of src/core only, and print its line coverage. Fails if it is below 95 %.
   --asan       run unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --tsan       run the tests that have more than one thread under ThreadSanitizer
+  --tsan       run the tests in which more than one thread uses colock under ThreadSanitizer
   --standstill run integration tests only, in the dev build. Each test and its servers are stopped again and again for up to
                300 ms (see test/standstill.sh --help). A failed test is not repeated. Tests with the label "chaos" are
                left out, because they stop servers themselves and count each outage.

@@ -113,8 +113,8 @@ callers() {
     asks "--format" test/lint.sh --format
     asks "--format" test/lint.sh --fix
     asks "--reference" test/lint.sh --reference
-    asks "--tidy $release" test/lint.sh --tidy
-    asks "--format --reference --tidy $release" test/lint.sh
+    asks "--tidy --library" test/lint.sh --tidy
+    asks "--format --reference --tidy --library" test/lint.sh
     asks "--benchmarks" test/benchmark/run.sh --micro
     asks "--benchmarks --valkey" test/benchmark/run.sh --workload native_release
     asks "$release" test/simulation/run.sh --seconds 1

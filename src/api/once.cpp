@@ -77,9 +77,9 @@ public:
     void deliver() override { complete(error_of(result(), has_sent(), take_details())); }
 };
 
-class acquire_call final : public call<runtime::acquire_operation, once_finding> {
+class take_call final : public call<runtime::acquire_operation, once_finding> {
 public:
-    acquire_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec)
+    take_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec)
         : call(host, std::move(handler), std::move(spec), core::never) {}
 
     void deliver() override {
@@ -165,7 +165,7 @@ void once_key::start_find(shared_spec spec, bool settles, lease_state held,
 }
 
 void once_key::start_acquire(shared_spec spec, handler<once_finding> handler) {
-    start_on_lock<acquire_call, once_finding>(std::move(spec), std::move(handler));
+    start_on_lock<take_call, once_finding>(std::move(spec), std::move(handler));
 }
 
 void once_key::start_record(shared_spec spec, lease_state held,

@@ -73,6 +73,12 @@ vote denied_by_kind(std::string_view lock, core::milliseconds remaining) {
     return result;
 }
 
+vote foreign_in_queue(std::string_view key) {
+    return vote::failed(core::failure::server_error,
+                        std::make_shared<const std::string>("QUEUE the key " + std::string(key) +
+                                                            " was not written by colock"));
+}
+
 vote decode_obstacle(const value& reply) {
     struct form {
         std::string_view before;

@@ -50,6 +50,9 @@ core::vote denied_by_label(std::string_view label, core::milliseconds remaining)
 /// underscores for spaces.
 core::vote denied_by_kind(std::string_view lock, core::milliseconds remaining);
 
+/// Returns the failure for a key of a queue that colock did not write. The scripts of queues reply the same.
+core::vote foreign_in_queue(std::string_view key);
+
 /// Decodes the reply of a script whose token does not hold the key. The key's PTTL may follow each of these
 /// forms. Any other reply is unexpected.
 ///

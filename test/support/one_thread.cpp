@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Replaces the function that starts a thread. It is linked to each test without THREADS: see colock_test().
+// Replaces the function that starts a thread. It is linked to each test that has neither THREADS nor
+// SUPPORT_THREADS: see colock_test().
 
 #include <pthread.h>
 
@@ -9,8 +10,8 @@
 
 extern "C" int pthread_create(pthread_t* /*id*/, const pthread_attr_t* /*attributes*/,
                               void* (* /*run*/)(void*), void* /*argument*/) {
-    std::fputs("This test starts a thread, so ThreadSanitizer must run it: add THREADS to its "
-               "colock_test().\n",
+    std::fputs("This test starts a thread. If a further thread uses colock, add THREADS to its "
+               "colock_test(), so that ThreadSanitizer runs it. Otherwise add SUPPORT_THREADS.\n",
                stderr);
     std::abort();
 }

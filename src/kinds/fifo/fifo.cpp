@@ -16,7 +16,6 @@
 #include <cassert>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -27,12 +26,6 @@ using core::key_state;
 using core::step;
 using core::vote;
 using resp::number;
-
-vote foreign(const std::string& key) {
-    return vote::failed(
-        core::failure::server_error,
-        std::make_shared<const std::string>("QUEUE the key " + key + " was not written by colock"));
-}
 
 std::string name_of(std::uint64_t client, std::uint64_t place) {
     return std::to_string(client).append(".").append(std::to_string(place));
@@ -59,13 +52,13 @@ public:
     /// Returns the vote if colock did not write one of the two keys.
     [[nodiscard]] std::optional<vote> problem() const {
         if (entry_ != nullptr && all_ == nullptr) {
-            return foreign(name_);
+            return foreign_in_queue(name_);
         }
         table::entry* const found = keys_.find(ticket_, now_);
         const std::string* const text = found != nullptr ? found->as<std::string>() : nullptr;
         return found == nullptr || (text != nullptr && text->empty())
                    ? std::nullopt
-                   : std::optional(foreign(ticket_));
+                   : std::optional(foreign_in_queue(ticket_));
     }
 
     /// Removes the dead waiters at the front. Returns whether a waiter of this client is next, as first_of in

@@ -136,16 +136,16 @@ void each_field(Report& one, Visitor& visit) {
 }  // namespace
 
 std::string to_text(const key_report& report) {
-    field_writer writer;
-    each_field(report, writer);
-    return writer.take();
+    field_writer fields;
+    each_field(report, fields);
+    return fields.take();
 }
 
 std::optional<key_report> parse_report(std::string_view text) {
     key_report result;
-    field_reader reader(text);
-    each_field(result, reader);
-    return reader.is_done() ? std::optional(std::move(result)) : std::nullopt;
+    field_reader fields(text);
+    each_field(result, fields);
+    return fields.is_done() ? std::optional(std::move(result)) : std::nullopt;
 }
 
 }  // namespace colock::kinds

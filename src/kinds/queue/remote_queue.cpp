@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <memory>
 #include <string>
 
 namespace colock::kinds {
@@ -19,12 +18,6 @@ namespace {
 using core::step;
 using core::vote;
 using resp::number;
-
-vote foreign(const std::string& key) {
-    return vote::failed(
-        core::failure::server_error,
-        std::make_shared<const std::string>("QUEUE the key " + key + " was not written by colock"));
-}
 
 class remote_queue_kind final : public queue_kind {
 public:
@@ -92,14 +85,14 @@ private:
         table::entry* queue = keys.find(name, at.now);
         auto* waiting = queue != nullptr ? queue->as<waiting_clients>() : nullptr;
         if (queue != nullptr && waiting == nullptr) {
-            return foreign(name);
+            return foreign_in_queue(name);
         }
         const bool is_new =
             waiting == nullptr ||
             std::ranges::find(waiting->tickets, command.ticket) == waiting->tickets.end();
         if (is_new || ours == nullptr || ours->expires - at.now < command.ttl / 2) {
             if (ours != nullptr && !is_ticket(*ours)) {
-                return foreign(ticket);
+                return foreign_in_queue(ticket);
             }
             keys.put(ticket, {}, end);
             if (waiting == nullptr) {

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/redis_cluster.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -13,10 +14,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -351,5 +354,49 @@ BOOST_AUTO_TEST_CASE(another_thread_may_close_the_client) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+// The set of nodes and the map of the slots change while threads use them.
+BOOST_AUTO_TEST_CASE(any_thread_may_use_a_cluster_that_fails_over) {
+    redis_cluster nodes(3, 1);
+    config configuration = config::from_uris({nodes.uri(6)});
+    configuration.failover_quarantine = 2s;
+    pool p(std::move(configuration));
+    lock_options options = with_ttl(2s);
+    options.unavailable_timeout = 60s;
+    const std::string hot = "x0";
+    std::atomic<std::size_t> failures = 0;
+    std::vector<std::jthread> users;
+    for (std::size_t t = 0; t != thread_count; ++t) {
+        users.emplace_back([&, t](const std::stop_token& end) {
+            for (std::size_t i = 0; !end.stop_requested(); ++i) {
+                const mutex lock(p.locks(), i % 2 == 0 ? hot : "x" + std::to_string(t), options);
+                auto [e, held] = lock.acquire(as_future).get();
+                failures += e ? 1 : 0;
+                held.release(as_future).get();  // After a failover, it may already be lost.
+            }
+        });
+    }
+    users.emplace_back([&](const std::stop_token& end) {
+        while (!end.stop_requested()) {
+            for (const instance_info& one : p.locks().instances()) {
+                failures += one.nodes.size() > 6 ? 1 : 0;
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+    });
+    const auto serves = [&](std::size_t more) {
+        const std::uint64_t enough = p.locks().counters().acquired + more;
+        wait_until([&] { return p.locks().counters().acquired > enough; }, 60s);
+    };
+    serves(50);
+    const redis_server& next = nodes[nodes.first_owner_of(hot) + 3];
+    redis_cluster::wait_until_synchronized(next);
+    nodes.wait_until_agreed();
+    redis_cluster::promote(next);
+    serves(50);
+    users.clear();
+    BOOST_TEST(failures == 0U);
+    p.wait_settled();
+}
 
 }  // namespace

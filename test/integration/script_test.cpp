@@ -517,6 +517,7 @@ BOOST_AUTO_TEST_SUITE(script)
 BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {
     redis_cluster cluster(2);
     redis_server calm;
+    calm.keep_connection();
     const std::size_t from = cluster.first_owner_of(key);
     const redis_server& node = cluster[from];
     with_all(calm, [&](const state& before, const call& called, const std::string& answer,
@@ -567,7 +568,9 @@ BOOST_AUTO_TEST_CASE(the_last_release_works_while_its_slot_moves, *label("fault-
 /// A server that is short of memory refuses commands that need memory, until a script has written something.
 BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_without_memory, *label("fault-82")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
+    server.keep_connection();
     redis_server calm;
+    calm.keep_connection();
     with_all(calm, [&](const state& before, const call& called, const std::string& answer,
                        const std::string& /*content*/) {
         server.command({"CONFIG", "SET", "maxmemory", "0"});
@@ -645,6 +648,7 @@ BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
 /// reply is never taken for a vote.
 BOOST_AUTO_TEST_CASE(a_script_with_a_refused_command_does_all_or_nothing) {
     redis_server server;
+    server.keep_connection();
     with_all(server, [&](const state& before, const call& called, const std::string& calm,
                          const std::string& calm_content) {
         const auto commands = commands_of(*called.script);

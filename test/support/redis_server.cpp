@@ -47,6 +47,8 @@ private:
     int value_;
 };
 
+}  // namespace
+
 /// The start of a RESP2 conversation over a UNIX socket, read with blocking calls.
 class resp_connection {
 public:
@@ -120,8 +122,17 @@ private:
             return std::nullopt;
         }
         std::string text;
+        std::optional<redis_error>
+            error;  // Thrown after the last element, so that the next reply follows.
         for (long i = 0; i < size; ++i) {
-            text.append(i == 0 ? "" : "\n").append(read_reply().value_or(""));
+            try {
+                text.append(i == 0 ? "" : "\n").append(read_reply().value_or(""));
+            } catch (const redis_error& e) {
+                error = e;
+            }
+        }
+        if (error) {
+            throw redis_error(*error);
         }
         return text;
     }
@@ -166,6 +177,8 @@ private:
     file_descriptor socket_;
     std::string buffer_;
 };
+
+namespace {
 
 /// Runs between fork and exec, so it may make only async-signal-safe calls.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int log) {
@@ -275,7 +288,8 @@ redis_server::redis_server(redis_server&& other) noexcept
       launcher_(std::move(other.launcher_)),
       password_(std::move(other.password_)),
       port_(std::move(other.port_)),
-      pid_(std::exchange(other.pid_, 0)) {}
+      pid_(std::exchange(other.pid_, 0)),
+      kept_(std::move(other.kept_)) {}
 
 redis_server& redis_server::operator=(redis_server&& other) noexcept {
     std::swap(folder_, other.folder_);
@@ -284,6 +298,7 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
     std::swap(password_, other.password_);
     std::swap(port_, other.port_);
     std::swap(pid_, other.pid_);
+    std::swap(kept_, other.kept_);
     return *this;
 }
 
@@ -301,6 +316,7 @@ void redis_server::kill() {
     if (pid_ == 0) {
         return;
     }
+    kept_.reset();
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -333,6 +349,9 @@ void redis_server::restart() {
 
 std::optional<std::string> redis_server::command(const std::vector<std::string>& words,
                                                  unsigned database) const {
+    if (kept_ != nullptr && database == 0) {
+        return kept_->ask(words);
+    }
     resp_connection connection(socket_path());
     if (!password_.empty()) {
         connection.ask({"AUTH", password_});
@@ -341,6 +360,14 @@ std::optional<std::string> redis_server::command(const std::vector<std::string>&
         connection.ask({"SELECT", std::to_string(database)});
     }
     return connection.ask(words);
+}
+
+void redis_server::keep_connection() {
+    auto connection = std::make_unique<resp_connection>(socket_path());
+    if (!password_.empty()) {
+        connection->ask({"AUTH", password_});
+    }
+    kept_ = std::move(connection);
 }
 
 bool redis_server::has(std::string_view key) const {

@@ -117,6 +117,8 @@ instance::redis::redis_settings settings_with(core::milliseconds failover_quaran
     auto settings = quick_settings();
     settings.failover_quarantine = failover_quarantine;
     settings.stall_timeout = 3s;
+    // If a node has not reported its map for two seconds, the others decide. No node here may be too slow.
+    settings.connection.connect_timeout = 25s;
     return settings;
 }
 
@@ -134,6 +136,23 @@ std::string halves(std::size_t lower, const std::string& lower_id, std::size_t u
 
 void run_until_reason(instance_rig& rig, std::string_view part) {
     rig.run_until([&] { return contains(rig.status().reason, part); });
+}
+
+/// Runs until a quarantine of all slots has begun after `since` and "k" is acquired. Every vote before its end
+/// must be "quarantined". On a busy machine there may be none.
+void run_through_quarantine(instance_rig& rig, core::time_point since) {
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    core::time_point end;
+    rig.run_until([&] {
+        const instance::status status = rig.status();
+        end = status.quarantined_until;
+        return end > since && (status.state == state::quarantined || now() >= end);
+    });
+    rig.run_until([&] {
+        const std::string vote = rig.acquire("k", "bob");
+        BOOST_TEST((vote == "failed: quarantined" || now() >= end), vote);
+        return vote == "granted";
+    });
 }
 
 BOOST_AUTO_TEST_SUITE(cluster_maps_test)
@@ -219,10 +238,12 @@ BOOST_AUTO_TEST_CASE(redirects_to_ever_new_nodes_add_only_a_bounded_number) {
         rig.submit(core::step::acquire, std::to_string(i), "ann");
     }
     std::size_t most = 0;
-    rig.run_until([&] {
-        most = std::max(most, rig.status().nodes.size());
-        return named >= count && rig.voted(count - 1);
-    });
+    rig.run_until(
+        [&] {
+            most = std::max(most, rig.status().nodes.size());
+            return named >= count && rig.voted(count - 1);
+        },
+        BOOST_CURRENT_LOCATION, 90s);  // This computes for seconds with a sanitizer.
     BOOST_TEST(most > 2U);
     BOOST_TEST(most <= 17U);
 }
@@ -251,9 +272,14 @@ BOOST_AUTO_TEST_CASE(an_empty_map_of_the_first_seed_is_skipped, *label("fault-96
     second.change([&](report& r) { r.shards = all_slots_at(second.port(), "2"); });
     instance_rig rig(uri_of({&first, &second}), settings_with(0ms));
     const meter costs(rig.executor(), loop_may_rest);
-    rig.run_until_ready();
+    // The next maps are requested from the second node alone, and the reason ends. On a busy machine this may
+    // be before the client is ready.
+    bool is_explained = false;
+    rig.run_until([&] {
+        is_explained = is_explained || contains(rig.status().reason, std::to_string(first.port()));
+        return is_explained && rig.subject().ready();
+    });
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
-    run_until_reason(rig, std::to_string(first.port()));
 }
 
 // The owner stays the same and is reachable all the time.
@@ -288,10 +314,10 @@ BOOST_AUTO_TEST_CASE(a_cluster_restored_from_a_backup_is_quarantined, *label("fa
     instance_rig rig(uri_of({&node}), settings_with(1s));
     const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    const auto replaced_at = std::chrono::steady_clock::now();
     node.replace([&](report& r) { r.epoch = 3; });
     run_until_reason(rig, "epoch 3");
-    rig.run_until([&] { return rig.acquire("k", "ann") == "failed: quarantined"; });
-    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    run_through_quarantine(rig, replaced_at);
     BOOST_TEST(contains(rig.status().reason, "epoch 3"), rig.status().reason);
 }
 
@@ -399,6 +425,7 @@ void remake_cluster_with_epoch(std::size_t epoch) {
     const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
     const std::size_t before = node.acquires();
+    const auto replaced_at = std::chrono::steady_clock::now();
     node.replace([&](report& r) {
         r.epoch = epoch;
         r.shards = all_slots_at(node.port(), "b");
@@ -406,8 +433,7 @@ void remake_cluster_with_epoch(std::size_t epoch) {
     run_until_reason(rig, "another cluster");
     BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
     BOOST_TEST(node.acquires() == before);
-    rig.run_until([&] { return rig.status().state == state::quarantined; });
-    rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
+    run_through_quarantine(rig, replaced_at);
     BOOST_TEST(contains(rig.status().reason, "another cluster"), rig.status().reason);
 }
 

@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using response = http::response<http::string_body>;
 
-/// A connection that sends what it is given, be it HTTP or not. Every step ends within ten seconds.
+/// A connection that sends what it is given, be it HTTP or not. Every step ends within 30 seconds.
 class http_connection {
 public:
     explicit http_connection(const asio::ip::tcp::endpoint& server) {
@@ -77,7 +77,7 @@ private:
     template <typename Step>
     void run(Step step) {
         std::exception_ptr failure;
-        stream_.expires_after(std::chrono::seconds(10));
+        stream_.expires_after(std::chrono::seconds(30));
         asio::co_spawn(context_, step(),
                        [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
         context_.restart();

@@ -81,11 +81,14 @@ private:
     fake_reply answer(const fake_server::words& command) {
         const std::lock_guard lock(mutex_);
         if (command[0] == "CLUSTER") {
-            asked_ += command[1] == "INFO" ? 1 : 0;
+            if (command[1] == "INFO") {
+                ++asked_;
+                told_ = report_;
+            }
             return !report_.answers_about_cluster ? refused
-                   : command[1] == "INFO"         ? cluster_info_reply(report_.is_ok, report_.epoch)
-                   : command[1] == "SHARDS"       ? report_.shards
-                                                  : report_.slots;
+                   : command[1] == "INFO"         ? cluster_info_reply(told_.is_ok, told_.epoch)
+                   : command[1] == "SHARDS"       ? told_.shards
+                                                  : told_.slots;
         }
         if (command[0] == "INFO" && command.size() > 1 && command[1] == "replication") {
             return resp_bulk("master_replid2:0\r\n");  // It never was a replica.
@@ -99,6 +102,7 @@ private:
 
     std::mutex mutex_;
     report report_;
+    report told_;  // A client asks for the epoch and then for its map. Both must be of one report.
     std::atomic<std::size_t> acquires_{0};
     std::atomic<std::size_t> asked_{0};
     fake_server server_;

@@ -12,12 +12,16 @@ if(NOT PROJECT_IS_TOP_LEVEL)
     set(colock_unity_default ON)
 endif()
 option(COLOCK_UNITY_BUILD "Compile sources in groups, which takes less time" ${colock_unity_default})
+set(CMAKE_UNITY_BUILD OFF)  # Only targets with colock_unity() are made for it.
 
 # colock_unity(TARGET [APART file...]): APART names sources that are compiled alone. Each has a name in its
-# unnamed namespace that means something else in another source, or a class with members of such a type.
+# unnamed namespace that means something else in another source.
 function(colock_unity target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${COLOCK_UNITY_BUILD} UNITY_BUILD_MODE GROUP)
+    if(COLOCK_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # GCC takes the sources of a group for headers.
+    endif()
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "\\.cpp$")
     foreach(file IN LISTS arg_APART)

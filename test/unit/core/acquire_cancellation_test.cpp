@@ -10,6 +10,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(acquiring_cancelled)
+
 struct named_script {
     std::string name;
     attempts_settings settings;
@@ -83,8 +85,6 @@ std::vector<named_script> scripts() {
 bool ends(const std::string& words) {
     return has(words, "granted") || has(words, "failed");
 }
-
-BOOST_AUTO_TEST_SUITE(acquiring_cancelled)
 
 /// Replays a script, and cancels before each of its steps in turn.
 BOOST_AUTO_TEST_CASE(cancellation_takes_effect_at_every_step) {

@@ -13,6 +13,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(the_agreement_of_values)
+
 constexpr std::uint64_t silent = 0;
 
 /// Returns a round in which the instances have granted these values, or are `silent`.
@@ -27,8 +29,6 @@ round granted(std::initializer_list<std::uint64_t> values) {
     }
     return result;
 }
-
-BOOST_AUTO_TEST_SUITE(the_agreement_of_values)
 
 BOOST_AUTO_TEST_CASE(grants_without_values_need_none) {
     const agreed_value agreed = agree(agreement::none, granted({7, 8, silent}));

@@ -16,6 +16,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(backing_off)
+
 constexpr std::uint64_t largest_random = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t most_tries = std::numeric_limits<std::size_t>::max();
 
@@ -23,8 +25,6 @@ constexpr std::size_t most_tries = std::numeric_limits<std::size_t>::max();
 std::uint64_t longest_of(duration ceiling) {
     return static_cast<std::uint64_t>(ceiling.count()) / 2;
 }
-
-BOOST_AUTO_TEST_SUITE(backing_off)
 
 BOOST_AUTO_TEST_CASE(doubles_up_to_the_maximum) {
     struct row {

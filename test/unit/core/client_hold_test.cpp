@@ -11,9 +11,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr time_point start{1000h};
-
 BOOST_AUTO_TEST_SUITE(client_hold_test)
+
+constexpr time_point start{1000h};
 
 BOOST_AUTO_TEST_CASE(allows_handoff_limit_handoffs) {
     for (const std::size_t limit : {0U, 1U, 64U}) {

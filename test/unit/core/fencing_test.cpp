@@ -13,6 +13,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(fencing)
+
 attempts_settings fenced(attempts_settings s = five()) {
     s.fencing = true;
     return s;
@@ -42,8 +44,6 @@ attempts raising(const attempts_settings& settings = fenced()) {
                   });
     return machine;
 }
-
-BOOST_AUTO_TEST_SUITE(fencing)
 
 BOOST_AUTO_TEST_CASE(an_agreeing_quorum_needs_only_one_round) {
     for (std::size_t n = 1; n <= 7; ++n) {

@@ -26,6 +26,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(whatever_comes)
+
 constexpr std::uint64_t runs = 20000;
 
 /// An `acquire` with the leases of its attempts, and the events so far.
@@ -618,8 +620,6 @@ void run_release(std::uint64_t seed) {
         }
     }
 }
-
-BOOST_AUTO_TEST_SUITE(whatever_comes)
 
 BOOST_AUTO_TEST_CASE(acquire_needs_a_quorum_and_rolls_back_failed_attempts) {
     for (std::uint64_t seed = 1; seed <= runs; ++seed) {

@@ -21,6 +21,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(whatever_comes)
+
 using purpose = lease_tag::purpose_type;
 using kind = lease::event::kind_type;
 
@@ -401,8 +403,6 @@ private:
     int resolved_ = 0;
     int ended_ = 0;
 };
-
-BOOST_AUTO_TEST_SUITE(whatever_comes)
 
 BOOST_AUTO_TEST_CASE(a_lease_releases_every_key_and_ends_once) {
     constexpr std::uint64_t runs = 30000;

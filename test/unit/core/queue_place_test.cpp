@@ -9,6 +9,8 @@
 #include <string>
 
 namespace colock::core {
+BOOST_AUTO_TEST_SUITE(a_place_in_a_queue_whose_order_binds)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -78,8 +80,6 @@ struct scene {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(a_place_in_a_queue_whose_order_binds)
 
 BOOST_FIXTURE_TEST_CASE(the_first_watches_the_lock_and_attempts_when_it_changes, scene) {
     BOOST_TEST(told(kind::entered) == "@250");

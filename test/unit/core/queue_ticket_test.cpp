@@ -11,6 +11,8 @@
 namespace colock::core {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(queue_ticket_test)
+
 using namespace std::chrono_literals;
 
 constexpr time_point start{1000h};
@@ -111,8 +113,6 @@ struct scene {
         BOOST_TEST_REQUIRE(joined(0) == "ON ITS OWN@270");
     }
 };
-
-BOOST_AUTO_TEST_SUITE(queue_ticket_test)
 
 BOOST_AUTO_TEST_CASE(a_waiter_moves_from_the_end_of_the_queue_to_its_turn) {
     scene s;

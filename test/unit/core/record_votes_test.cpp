@@ -17,6 +17,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(record_votes_test)
+
 using namespace std::chrono_literals;
 using namespace colock::core;
 
@@ -68,8 +70,6 @@ std::optional<acquire_outcome> after(const std::vector<vote>& votes, std::size_t
         .resume(acquire::event::attempted(acquire_outcome::contended, counted), start_time + 1ms)
         .failed;
 }
-
-BOOST_AUTO_TEST_SUITE(record_votes_test)
 
 BOOST_AUTO_TEST_CASE(the_most_frequent_record_counts) {
     BOOST_TEST(!round_of({yes, another, down}, 3).record().text);

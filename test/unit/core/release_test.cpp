@@ -13,6 +13,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(releasing)
+
 using release_script = script<sized_release>;
 
 constexpr std::uint64_t seed = 42;
@@ -82,8 +84,6 @@ release::event taken(std::size_t i) {
 std::string say(sized_release& machine, const release::event& e, duration now) {
     return said(machine, e, at(now));
 }
-
-BOOST_AUTO_TEST_SUITE(releasing)
 
 // The outcome for the caller.
 

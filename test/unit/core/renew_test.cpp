@@ -14,6 +14,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(renewing)
+
 using boost::unit_test::label;
 using renew_script = script<renew>;
 
@@ -90,8 +92,6 @@ renew_script operator+(renew_script first, const renew_script& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
 }
-
-BOOST_AUTO_TEST_SUITE(renewing)
 
 // The rounds.
 

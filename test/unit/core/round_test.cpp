@@ -16,6 +16,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(quorum)
+
 /// Returns true if every two sets of `a` and of `b` members out of `n` share a member.
 constexpr bool must_share(std::size_t a, std::size_t b, std::size_t n) {
     return a + b > n;
@@ -29,8 +31,6 @@ round round_of(std::size_t n, const std::string& letters) {
     }
     return votes;
 }
-
-BOOST_AUTO_TEST_SUITE(quorum)
 
 BOOST_AUTO_TEST_CASE(is_the_smallest_number_that_two_holders_cannot_both_reach) {
     static_assert(quorum_of(1) == 1 && quorum_of(2) == 2 && quorum_of(3) == 2);

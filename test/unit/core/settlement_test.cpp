@@ -14,6 +14,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(settlement_test)
+
 using namespace std::chrono_literals;
 using namespace colock::core;
 using event = settlement::event;
@@ -77,8 +79,6 @@ struct subject {
     time_point now = start_time;
     settlement::step last;
 };
-
-BOOST_AUTO_TEST_SUITE(settlement_test)
 
 BOOST_AUTO_TEST_CASE(a_quorum_with_the_same_record_is_enough) {
     subject s(task::look);

@@ -23,6 +23,8 @@
 namespace colock::core::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(value_types)
+
 template <class T>
 constexpr bool moves_freely = std::is_nothrow_move_constructible_v<T>&&
     std::is_nothrow_move_assignable_v<T>&& std::is_nothrow_destructible_v<T>;
@@ -72,8 +74,6 @@ static_assert(outcome_unknown(failure::unexpected_reply));
 static_assert(tells(failure::none) && tells(failure::down) && tells(failure::overloaded));
 static_assert(tells(failure::stalled) && tells(failure::withdrawn));
 static_assert(tells(failure::too_late) && tells(failure::server_error));
-
-BOOST_AUTO_TEST_SUITE(value_types)
 
 BOOST_AUTO_TEST_CASE(a_vote_contains_only_the_given_values) {
     BOOST_TEST((vote{}.kind == vote_kind::failed));  // A default vote grants nothing.

@@ -19,6 +19,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(places_of_one_client)
+
 using colock::core::waiting_places;
 
 constexpr std::uint64_t another_client = 0;
@@ -31,8 +33,6 @@ waiting_places waiting(std::initializer_list<std::uint64_t> numbers) {
     }
     return result;
 }
-
-BOOST_AUTO_TEST_SUITE(places_of_one_client)
 
 BOOST_AUTO_TEST_CASE(a_waiter_behind_nobody_may_be_handed_the_lease) {
     waiting_places places = waiting({1});

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <random>
 
+BOOST_AUTO_TEST_SUITE(write_machine)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,8 +64,6 @@ vote denied(key_state key) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(write_machine)
 
 BOOST_AUTO_TEST_CASE(a_write_is_applied_by_one_copy) {
     subject s;

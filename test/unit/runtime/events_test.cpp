@@ -24,6 +24,8 @@ using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(client_events)
+
 namespace {
 
 /// Keeps all events.
@@ -84,8 +86,6 @@ std::pair<acquire, acquire> holder_and_waiter(client& of) {
 constexpr core::duration round_trip = 100us;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client_events)
 
 // --- Acquired -----------------------------------------------------------------------------------------------
 

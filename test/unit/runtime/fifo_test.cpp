@@ -23,6 +23,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(locks_whose_order_binds)
+
 namespace {
 
 using client = virtual_deployment::client;
@@ -121,8 +123,6 @@ private:
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(locks_whose_order_binds)
 
 BOOST_AUTO_TEST_CASE(a_free_lock_takes_one_round_trip) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {

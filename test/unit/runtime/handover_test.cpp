@@ -12,6 +12,8 @@
 namespace colock::runtime {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(handover_text)
+
 const std::string digits = "0123456789abcdef0123456789abcdef01234567";
 
 handover lease_of(std::string kind, std::string token, core::adopted_values has,
@@ -24,8 +26,6 @@ std::string problem_of(std::string_view text) {
     const auto* const problem = std::get_if<std::string>(&parsed);
     return problem != nullptr ? *problem : "none";
 }
-
-BOOST_AUTO_TEST_SUITE(handover_text)
 
 BOOST_AUTO_TEST_CASE(a_text_is_one_line_of_fields) {
     const handover lease =

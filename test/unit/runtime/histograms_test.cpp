@@ -22,6 +22,8 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using runtime::time_histogram;
 
+BOOST_AUTO_TEST_SUITE(duration_histograms)
+
 namespace {
 
 const runtime::statistics& counts_of(client& of) {
@@ -63,8 +65,6 @@ void silence(virtual_deployment& all, std::size_t servers) {
 constexpr core::duration round_trip = 100us;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(duration_histograms)
 
 BOOST_AUTO_TEST_CASE(a_bucket_includes_its_upper_bound) {
     constexpr core::duration step = 1ns;

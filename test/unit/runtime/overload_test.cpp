@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
+
 namespace {
 
 /// The time for each command. It is longer than on real servers, so that fewer tasks cause an overload.
@@ -104,8 +106,6 @@ public:
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
 
 /// The goodput does not fall under more load.
 BOOST_AUTO_TEST_CASE(throughput_does_not_fall_when_more_tasks_compete) {

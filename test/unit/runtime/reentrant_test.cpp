@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(reentrant_locks)
+
 namespace {
 
 using client = virtual_deployment::client;
@@ -73,8 +75,6 @@ std::uint64_t held(client& by) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reentrant_locks)
 
 BOOST_AUTO_TEST_CASE(an_owner_enters_again_without_a_round_trip) {
     virtual_deployment five(5);

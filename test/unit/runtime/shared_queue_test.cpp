@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
 namespace {
 
 /// Tasks that continuously read and write. One in ten visits is a write. They hold the lock for 2 ms.
@@ -116,8 +118,6 @@ struct queue_of_readers {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shared_locks)
 
 /// Fault 43: a reader that waits before a waiting writer does not block writers, and no mark blocks it. The
 /// first writer keeps Bob out. The second writer arrives after Bob.

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
 namespace {
 
 /// Expects that the writer enters as soon as the reader has left.
@@ -31,8 +33,6 @@ void expect_woken_by(virtual_deployment& in, virtual_acquire& reader, const acqu
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shared_locks)
 
 /// Fault 42: overlapping readers.
 BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer,

@@ -15,6 +15,8 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using runtime::lease_result;
 
+BOOST_AUTO_TEST_SUITE(leases)
+
 namespace {
 
 /// An operation on a lease that records its result.
@@ -42,8 +44,6 @@ using release = written_down<runtime::release_operation>;
 using wait_lost = written_down<runtime::loss_operation>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(leases)
 
 BOOST_AUTO_TEST_CASE(validity_starts_when_the_request_is_sent) {
     virtual_deployment five(5);

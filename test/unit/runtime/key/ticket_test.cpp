@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
+BOOST_AUTO_TEST_SUITE(remote_queue)
+
 namespace {
 
 /// Clients of three servers that support remote queues.
@@ -55,8 +57,6 @@ std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(remote_queue)
 
 BOOST_AUTO_TEST_CASE(clients_acquire_in_order_of_arrival) {
     crowd all(6);

@@ -16,6 +16,8 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using boost::unit_test::label;
 
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
 namespace {
 
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
@@ -60,8 +62,6 @@ struct writer_after_wait {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shared_locks)
 
 /// A downgraded lease is a lease of a reader, so it keeps no ticket.
 BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_after_wait) {

@@ -27,9 +27,9 @@
 # two (PROCESSORS).
 #
 # THREADS: more than one thread uses colock. ThreadSanitizer runs only these tests, because it finds nothing
-# where one thread does. SUPPORT_THREADS: one thread uses colock, and other threads belong to a proxy, to a fake
-# server or to Asio's resolver of names. Without a sanitizer, a test that starts a thread fails if it has neither
-# of both, so that none is forgotten.
+# where one thread does. SUPPORT_THREADS: one thread uses colock, and other threads belong to a proxy or to a fake
+# server. They may also belong to colock's resolver of names, which network_test has with THREADS. Without a
+# sanitizer, a test that starts a thread fails if it has neither, so that none is forgotten.
 #
 # Faults: everything that can go wrong with a lock has a number. A case that shows a fault carries the number
 # behind its name, as *label("fault-25"). All cases of one number are a separate ctest test, NAME.fault-25,
@@ -51,7 +51,6 @@
 #   processor time, of which it saves 0.6 to 1.8 s. It takes 5.5 s itself, and 168 MB. For 80 sources that is
 #   45 s of a build of 14 minutes on two processors. But ccache could no longer share the tests between
 #   clones, because the header differs in each.
-# - Unity builds of tests. The sources use the same names in their anonymous namespaces.
 # - Fewer, larger programs. Linking one takes 0.5 s.
 
 include_guard(GLOBAL)

@@ -68,7 +68,7 @@ build() {
     fi
     mkdir -p "$folder"
     cmake -S "$colock_root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$(path_of "$1")" \
-        -DCOLOCK_BUILD_BENCHMARKS=OFF "${options[@]}" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; die "cmake could not configure a build with $1"; }
+        -DCOLOCK_BUILD_BENCHMARKS=OFF -DCOLOCK_UNITY_BUILD=OFF "${options[@]}" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; die "cmake could not configure a build with $1"; }
     run_interruptible cmake --build "$folder" --target "${targets[@]}" || die "the build with $1 failed"
     run_interruptible "$folder/examples/quickstart" memory://a || die "quickstart, built with $1, failed"
     if $tests; then

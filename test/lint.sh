@@ -37,7 +37,7 @@ verdicts=${XDG_CACHE_HOME:-$HOME/.cache}/colock/tidy
 # hash_of COMMAND: prints the hash for the file that the compiler's command names last. Prints nothing if the
 # command does not work.
 hash_of() {
-    local dependencies
+    local dependencies root=$PWD
     dependencies=$(cd build/tidy && eval "$1 -M -MT x" | tr -d '\\\n' | sed 's/^x://') || return 0
     {
         clang-tidy --version
@@ -45,19 +45,19 @@ hash_of() {
         declare -f tidy_one
         printf '%s\n' "${1//"$PWD"/}"
         # shellcheck disable=SC2086  # a list of files
-        (cd build/tidy && cat $dependencies)
+        (cd build/tidy && sed "s:$root/::" $dependencies)
     } | sha256sum | cut -d ' ' -f 1
 }
 
-# tidy_one FILE COMMAND. The file of a group includes sources, which is suspicious anywhere else.
+# tidy_one FILE COMMAND. Only the file of a group may include sources.
 tidy_one() {
     local output hash
     hash=$(hash_of "$2")
     if [[ -n $hash && -e $verdicts/$hash ]]; then
         touch "$verdicts/$hash"
         printf '   ok      %s (as before)\n' "$1"
-    elif output=$(clang-tidy --quiet -p build/tidy --checks=-bugprone-suspicious-include --extra-arg=-Wno-unknown-warning-option \
-        "$1" 2>/dev/null); then
+    elif output=$(clang-tidy --quiet -p build/tidy --checks=-bugprone-suspicious-include \
+        --extra-arg=-Wno-unknown-warning-option "$1" 2>/dev/null); then
         if [[ -n $hash ]]; then : >"$verdicts/$hash"; fi
         printf '   ok      %s\n' "$1"
     else
@@ -70,33 +70,27 @@ tidy_one() {
 # the library, or a group of sources.
 print_commands() {
     python3 -c '
-import json, os, shlex
+import json, os, pathlib, re, shlex, sys
+missing = set(map(str, pathlib.Path("src").rglob("*.cpp")))
 for entry in json.load(open("build/tidy/compile_commands.json")):
     file, command = os.path.relpath(entry["file"]), shlex.split(entry["command"])
     if file.startswith("src/") or "/Unity/" in file:
+        included = re.findall("#include \"(.*)\"", open(file).read()) if "/Unity/" in file else [file]
+        missing -= set(map(os.path.relpath, included))
         output = command.index("-o")
         command[output:output + 2] = []
         command.remove("-c")
         print(file, shlex.join(command), sep="\0", end="\0")
+if missing:
+    sys.exit(f"no target has these sources: {sorted(missing)}")
 '
-}
-
-# clang-tidy finds an unused using-declaration only in a file that is compiled alone.
-find_unused_names() {
-    local source name found=false
-    while IFS=: read -r source name; do
-        if (($(grep -cw -- "$name" "$source") < 2)); then
-            printf '   WRONG   %s: "using ...::%s" is unused\n' "$source" "$name"
-            found=true
-        fi
-    done < <(grep -rE '^ *using [a-z_:]+::[a-z_]+;' src --include='*.cpp' | sed -E 's/^([^:]*):.*::([a-z_]+);.*/\1:\2/')
-    if $found; then die "remove these declarations"; fi
 }
 
 tidy_library() {
     colock_build tidy generated/kinds/scripts.hpp
     say "clang-tidy: the sources of the library"
-    find_unused_names
+    test/unused_names.py src || die "remove these declarations"
+    if grep -rnE '^ *#include .*\.cpp"' src include; then die "include no source"; fi
     mkdir -p "$verdicts"
     find "$verdicts" -type f -mtime +30 -delete
     export -f tidy_one hash_of

@@ -30,7 +30,8 @@ struct cost {
     std::size_t threads = 0;      ///< At most.
     std::size_t descriptors = 0;  ///< At most.
     /// The most CPU time that the thread of the event loop used without running a timer. A busy machine may
-    /// let the thread wait for seconds. This is not its fault and does not count.
+    /// let the thread wait for seconds. This is not its fault and does not count. A handler that blocks looks
+    /// the same, so only the deadline of a test finds it.
     std::chrono::milliseconds stall{};
     std::chrono::milliseconds cpu{};  ///< The CPU time of all threads.
     std::set<std::string>

@@ -122,8 +122,8 @@ private:
             return std::nullopt;
         }
         std::string text;
-        std::optional<redis_error>
-            error;  // Thrown after the last element, so that the next reply follows.
+        // Thrown after the last element, so that the next reply follows.
+        std::optional<redis_error> error;
         for (long i = 0; i < size; ++i) {
             try {
                 text.append(i == 0 ? "" : "\n").append(read_reply().value_or(""));
@@ -350,7 +350,14 @@ void redis_server::restart() {
 std::optional<std::string> redis_server::command(const std::vector<std::string>& words,
                                                  unsigned database) const {
     if (kept_ != nullptr && database == 0) {
-        return kept_->ask(words);
+        try {
+            return kept_->ask(words);
+        } catch (const redis_error&) {
+            throw;
+        } catch (const std::exception&) {
+            kept_.reset();  // A late reply would answer the next command.
+            throw;
+        }
     }
     resp_connection connection(socket_path());
     if (!password_.empty()) {

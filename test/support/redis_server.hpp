@@ -96,8 +96,8 @@ public:
     std::optional<std::string> command(const std::vector<std::string>& words,
                                        unsigned database = 0) const;
 
-    /// Makes `command` use one connection from now on, until the server is killed. This takes a fifth of the
-    /// time. Only one thread may then use the object.
+    /// Makes `command` use one connection from now on, until the server is killed or does not answer. This
+    /// takes a fifth of the time. Only one thread may then use the object.
     void keep_connection();
 
     /// Returns true if the server has this key.
@@ -122,7 +122,7 @@ private:
     std::string password_;
     reserved_port port_;
     pid_t pid_ = 0;
-    std::unique_ptr<resp_connection> kept_;
+    mutable std::unique_ptr<resp_connection> kept_;
 };
 
 }  // namespace colock::test

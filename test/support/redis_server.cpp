@@ -52,7 +52,8 @@ private:
 /// The start of a RESP2 conversation over a UNIX socket, read with blocking calls.
 class resp_connection {
 public:
-    explicit resp_connection(const std::filesystem::path& path)
+    /// Authenticates if there is a password.
+    resp_connection(const std::filesystem::path& path, const std::string& password)
         : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (!socket_) {
             throw_errno("socket");
@@ -66,6 +67,9 @@ public:
         if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
             0) {
             throw_errno("cannot connect to " + path.string());
+        }
+        if (!password.empty()) {
+            ask({"AUTH", password});
         }
     }
 
@@ -359,10 +363,7 @@ std::optional<std::string> redis_server::command(const std::vector<std::string>&
             throw;
         }
     }
-    resp_connection connection(socket_path());
-    if (!password_.empty()) {
-        connection.ask({"AUTH", password_});
-    }
+    resp_connection connection(socket_path(), password_);
     if (database != 0) {
         connection.ask({"SELECT", std::to_string(database)});
     }
@@ -370,11 +371,7 @@ std::optional<std::string> redis_server::command(const std::vector<std::string>&
 }
 
 void redis_server::keep_connection() {
-    auto connection = std::make_unique<resp_connection>(socket_path());
-    if (!password_.empty()) {
-        connection->ask({"AUTH", password_});
-    }
-    kept_ = std::move(connection);
+    kept_ = std::make_unique<resp_connection>(socket_path(), password_);
 }
 
 bool redis_server::has(std::string_view key) const {

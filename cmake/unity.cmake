@@ -14,9 +14,9 @@ endif()
 option(COLOCK_UNITY_BUILD "Compile sources in groups, which takes less time" ${colock_unity_default})
 set(CMAKE_UNITY_BUILD OFF)  # Only targets with colock_unity() are made for it.
 
-# colock_unity(TARGET [APART file...]): APART names sources that are compiled alone, by a name or a regular expression. Each
-# has a name in its unnamed namespace that means something else in another source. The group of a source is the same in
-# all targets of a folder.
+# colock_unity(TARGET [APART file...]): APART names sources that are compiled alone, by a name or a regular expression. Most
+# have a name in their unnamed namespace that means something else in another source. The group of a source is the same
+# in all targets of a folder.
 function(colock_unity target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${COLOCK_UNITY_BUILD} UNITY_BUILD_MODE GROUP)

@@ -722,11 +722,15 @@ BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replica
     const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("k", "ann", 500ms) == "granted");
+    const auto killed_at = std::chrono::steady_clock::now();
     const std::size_t promoted = kill_master_of("k");
     rig.run_until([&] { return is_quarantined(rig, nodes[promoted]); });
-    const auto end =
-        core::gone_at(std::chrono::steady_clock::now(), endless, settings.quarantine.drift);
-    BOOST_TEST((rig.status().quarantined_until <= end));
+    const auto end_of_quarantine = [&](std::chrono::steady_clock::time_point began) {
+        return core::gone_at(began, endless, settings.quarantine.drift);
+    };
+    BOOST_TEST((rig.status().quarantined_until >= end_of_quarantine(killed_at)));
+    BOOST_TEST(
+        (rig.status().quarantined_until <= end_of_quarantine(std::chrono::steady_clock::now())));
     BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
     BOOST_TEST(contains(rig.status().why_quarantined, "failover_quarantine"));
     // The other masters continue to serve.

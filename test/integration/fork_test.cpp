@@ -270,7 +270,7 @@ BOOST_FIXTURE_TEST_CASE(a_child_reports_errors_on_the_executor_of_the_handler, p
     check_untouched();
 }
 
-// The thread sanitizer does not support new threads in the child of a multithreaded process. Asio starts a
+// The thread sanitizer does not support new threads in the child of a multithreaded process. A client starts a
 // thread to resolve names.
 #if !defined(__SANITIZE_THREAD__)
 BOOST_FIXTURE_TEST_CASE(a_client_created_in_a_child_works, parent_by_tcp) {

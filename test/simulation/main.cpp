@@ -41,7 +41,7 @@ struct arguments {
     bool trace = false;
     bool mutants = false;
     std::size_t half = 0;  // Of the mutants. 0 selects all.
-    std::string mutant;    // Selects the mutants whose names contain this.
+    std::string mutant;    // With --mutants: a part of the names. Otherwise the active mutant.
     bool list_profiles = false;
 };
 
@@ -245,6 +245,18 @@ int run_scenario(const scenario& s, bool trace) {
     return violations.empty() ? 0 : 1;
 }
 
+/// Activates the mutant of this name.
+void activate(const std::string& name) {
+    const auto* const end = mutants + mutant_count;
+    const auto* const found =
+        std::find_if(mutants, end, [&](const mutant& one) { return one.name == name; });
+    if (found == end) {
+        throw CLI::ValidationError(
+            "--mutant", "there is no '" + name + "'; test/simulation/mutants.cmake has the names");
+    }
+    active_mutant = static_cast<int>(found - mutants);
+}
+
 /// The scenarios that must fail with a mutant.
 struct scenario_sight {
     std::size_t seeing = 0;
@@ -355,7 +367,9 @@ int run(int argc, char** argv) {
     app.add_flag("--mutants", a.mutants, "run the mutants of the library");
     app.add_option("--half", a.half, "with --mutants: run every second one")
         ->check(CLI::Range(1, 2));
-    app.add_option("--mutant", a.mutant, "with --mutants: run those whose names contain this");
+    app.add_option("--mutant", a.mutant,
+                   "with --mutants: run those whose names contain this. With --seed or --scenario: "
+                   "run it with this mutant");
     app.add_flag("--profiles", a.list_profiles, "print the profiles");
     try {
         app.parse(argc, argv);
@@ -375,15 +389,18 @@ int run(int argc, char** argv) {
             }
             return 0;
         }
+        if (a.mutants) {
+            return run_mutants(a, named);
+        }
+        if (!a.mutant.empty()) {
+            activate(a.mutant);
+        }
         if (!a.scenario.empty()) {
             const scenario* s = find_scenario(a.scenario);
             if (s == nullptr) {
                 throw CLI::ValidationError("--scenario", "there is no '" + a.scenario + "'");
             }
             return run_scenario(*s, a.trace);
-        }
-        if (a.mutants) {
-            return run_mutants(a, named);
         }
         if (a.trace && !a.seed) {
             throw CLI::ValidationError("--trace", "needs a --seed");

@@ -7,8 +7,8 @@ source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 usage() {
     cat <<'TEXT'
 Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--rule NAME] [--json FILE]
-       test/simulation/run.sh --seed S [--profile NAME] [--trace]
-       test/simulation/run.sh --scenario NAME [--trace]
+       test/simulation/run.sh --seed S [--profile NAME] [--mutant NAME] [--trace]
+       test/simulation/run.sh --scenario NAME [--mutant NAME] [--trace]
        test/simulation/run.sh --mutants [--half 1|2 | --mutant NAME] [--seeds A..B] [--profile NAME] [--json FILE]
        test/simulation/run.sh --profiles | --scenarios | --help
 
@@ -29,6 +29,7 @@ exit code is 0 only if there was no violation and each fault of the profiles was
                    it, which must all fail, or else the first schedule with a violation
   --half 1|2       with --mutants: run only the first, third, ... mutant, or the second, fourth, ...
   --mutant NAME    with --mutants: run only the mutants whose names contain NAME
+                   with --seed or --scenario: run it with this mutant, to see what catches it
   --profiles       print the profiles with their descriptions
   --scenarios      print the scenarios with their descriptions
   --help           print this text
@@ -50,7 +51,8 @@ while (($# > 0)); do
             shift
             ;;
         --json) output_option "$@"; options+=("$1" "$2"); shift ;;
-        --seeds | --seed | --scenario | --profile | --rule | --half | --mutant) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --mutant) option_value "$@"; program=colock_simulation_mutants; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --scenario | --profile | --rule | --half) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

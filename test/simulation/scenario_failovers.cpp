@@ -14,13 +14,14 @@ constexpr auto for_long = true_time(10s);
 
 /// The lock of client 0 has reached no replica when its server dies.
 void promoted_replica_lacks_a_lock(stage& s, int) {
-    s.servers_of(0).cut_replication(for_long);
+    voter& servers = s.servers_of(0);
+    servers.cut_replication(for_long);
     spec& l = s.lock();
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(50ms);
     s.expect(a.held() && s.keys() == 1, "the lease is held");
-    s.servers_of(0).fail_over(0, voter::former::dead, 5s);
+    servers.fail_over(servers.owner_of(servers.slot_of(stage::key)), voter::former::dead, 5s);
     s.run_to(60ms);
     s.expect(s.keys() == 0, "the promoted replica lacks the key");
     spec& patient = s.lock();
@@ -192,6 +193,12 @@ std::vector<scenario> failover_scenarios() {
          2,
          old_master_is_named_by_some,
          {"minority_of_the_sentinels", "contradiction_is_ignored"}},
+        {"fault_70_sim_promoted_node_lacks_a_lock",
+         "a cluster promotes a replica that lacks a lock",
+         {1, 2, ordinary, 1s, {topology::cluster, 1}},
+         1,
+         promoted_replica_lacks_a_lock,
+         {"failover_quarantine_off", "first_seen_long_ago"}},
         {"fault_70_sim_moved_to_a_promoted_node",
          "a client is redirected to a promoted replica that lacks a lock",
          {1, 2, ordinary, 1s, {topology::cluster, 1}},

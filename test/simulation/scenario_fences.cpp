@@ -3,6 +3,7 @@
 // Fences, and leases that are handed off inside a client.
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 #include "simulation/scenario_themes.hpp"
 
 #include <cstddef>
@@ -99,6 +100,27 @@ void hand_off_after_a_rollback(stage& s, int) {
     s.release(b);
 }
 
+/// A server has lost the fences of the last writers, and the next one to ask is a reader. The checker compares their
+/// fences.
+void reader_after_a_rollback(stage& s, int) {
+    spec& writers = s.writers_lock();
+    writers.policy.set_kind(kinds::fenced_writer);
+    taking* w = &s.acquire(0, writers);
+    s.run_to(10ms);
+    for (int i = 0; i != 10; ++i) {
+        w = &s.hand_off(*w, writers);
+        s.run_to(s.now() + 4ms);
+        s.expect(w->handed_off(), "the lease is handed off, with another fence");
+    }
+    s.user(0).crash();
+    s.instance(0).restart(1ms, server::data::rolled_back);
+    s.run_to(1500ms);
+    taking& r = s.acquire(1, readers_side_of(writers));
+    s.run_to(1510ms);
+    s.expect(r.held(), "a reader acquires the lock after the quarantine");
+    s.release(r);
+}
+
 /// Third parties delete the keys on two instances. The client has a waiter for an equal lock.
 void lost_lease_with_a_waiter(stage& s, int) {
     spec& patient = s.lock();
@@ -133,13 +155,19 @@ std::vector<scenario> fence_scenarios() {
          {},
          1,
          hand_off_after_the_end,
-         {"handed_off_when_it_is_over"}},
+         {"handed_off_when_it_is_over", "handed_off_without_asking"}},
         {"fault_25_sim_hand_off_after_a_rollback",
          "a server loses the last fences that it has counted",
          {1, 1, ordinary, 1s},
          1,
          hand_off_after_a_rollback,
          {"fence_counted_in_quarantine"}},
+        {"fault_25_sim_reader_after_a_rollback",
+         "a server loses the fences of the last writers, and a reader comes next",
+         {1, 2, ordinary, 1s},
+         1,
+         reader_after_a_rollback,
+         {"reader_believes_an_old_counter"}},
         {"fault_14_sim_lost_lease_with_a_waiter",
          "a lost lease is released while another waiter of its client waits for the lock",
          {},

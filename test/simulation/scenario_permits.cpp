@@ -469,6 +469,28 @@ void handed_off_permits(stage& s, int) {
     s.release(other);
 }
 
+/// The second attempt is in flight on a broken connection when the holder extends its lease. The first attempt
+/// has found that the key has a holder.
+void late_acquire_of_a_permit(stage& s, int) {
+    taking& b = s.acquire(1, lasting_lock(s, 2));
+    s.run_to(10ms);
+    taking& a = s.acquire(0, permits_lock(s, 2));
+    s.run_to(12500us);
+    s.user(0).to(0).reset(200ms);
+    s.run_to(50ms);
+    s.expect(a.held() && b.held(), "both permits have holders");
+    s.user(0).extend(a.lease, 2s);
+    s.run_to(190ms);
+    s.expect(s.count(fault::straggler) == 0, "the late acquire has not arrived yet");
+    s.expect(has_one_at(s, a, {0, 1, 2}), "the missing permit is restored");
+    s.run_to(250ms);
+    s.expect(s.count(fault::straggler) == 1, "the late acquire has arrived");
+    s.expect(s.instance(0).lasts_until(stage::key, a.token()).time_since_epoch() > 2s,
+             "the late acquire does not shorten the life of the permit");
+    s.release(a);
+    s.release(b);
+}
+
 }  // namespace
 
 std::vector<scenario> permit_scenarios() {
@@ -517,6 +539,12 @@ std::vector<scenario> permit_scenarios() {
          1,
          late_release,
          {"release_of_all_permits"}},
+        {"fault_49_sim_late_acquire_of_a_permit",
+         "the acquire of a permit arrives after its lease was extended",
+         {3, 2},
+         1,
+         late_acquire_of_a_permit,
+         {"late_take_shortens_permits"}},
         {"fault_50_sim_dead_permit_holder",
          "one of two holders dies, and a waiter gets its permit when that has expired",
          {3, 3},

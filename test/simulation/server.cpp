@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace colock::simulation {
@@ -661,6 +662,9 @@ void server::become_another() {
 }
 
 void server::restart(duration how_long, data d) {
+    if (d == data::rolled_back && world_.faults().rollbacks == 0) {
+        throw std::logic_error("a server that keeps no earlier states cannot be rolled back");
+    }
     if (!up_) {
         return;
     }

@@ -18,6 +18,7 @@ profile as_written(const cast& who) {
     p.faults.stragglers = 0;
     p.faults.slow_turns = 0;
     p.faults.clock_rates = 0;
+    p.faults.rollbacks = 1;  // A server keeps the states that a rollback restores.
     p.faults.quarantine = who.quarantine;
     p.drift = who.drift;
     p.deployment = who.deployment;

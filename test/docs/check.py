@@ -8,6 +8,8 @@
 - Names of the API exist in include/colock. Every option, error, counter and CMake option has its row.
 - Each source file names its licence.
 - Sentences are short: at most 15 words on average, at most 1 % with more than 30. There are no semicolons.
+- The README of a layer in src/ names each header and script of the layer, and the folder of each lock kind. It
+  is checked like a page of docs/. So is each README below src/, test/ and examples/.
 
 Prints each fault as FILE:LINE: TEXT. The exit code is 1 if there is one.
 """
@@ -39,6 +41,8 @@ LISTS = [
     ("docs/installing.md", "CMakeLists.txt", r"(.*)", r"^option\((COLOCK_[A-Z_]+) "),
     ("docs/installing.md", "cmake/*.cmake", r"(.*)", r"^(?:option\(|set\()(COLOCK_[A-Z_]+) .*(?:CACHE STRING|\$\{PROJECT_IS_TOP_LEVEL\})"),
 ]
+# The layers with a README that lists their files. A lock kind is listed by its folder.
+LAYERS = ["core", "instance", "kinds", "platform", "runtime"]
 API = r"\b(?:config|lock_options|versioned_options|once_options|retry_options|counters|errc|condition|lease|client|mutex|shared_mutex|reentrant_mutex|lock_owner|instance_info|instance_state|release_result)::(\w+)"
 
 
@@ -122,6 +126,8 @@ class Checker:
         self.root = root
         self.faults = []
         self.pages = [Page(root, path) for path in [root / "README.md", *sorted((root / "docs").glob("**/*.md"))]]
+        for folder in ["src", "test", "examples"]:
+            self.pages += [Page(root, path) for path in sorted((root / folder).glob("**/README.md"))]
         self.public_headers = [Header(root, path) for path in sorted((root / "include/colock").glob("*.hpp"))]
         headers = "\n".join(path.read_text() for path in sorted((root / "include").glob("**/*.hpp")))
         self.headers = re.sub(r"//.*", "", headers)
@@ -145,6 +151,7 @@ class Checker:
             self.check_names(header)
             self.check_sentences(header)
         self.check_lists()
+        self.check_layers()
         self.check_notices()
         return self.faults
 
@@ -153,6 +160,17 @@ class Checker:
             for path in sorted((self.root / folder).glob("**/*.[ch]pp")):
                 if not path.read_text(encoding="utf-8").startswith(NOTICE):
                     self.faults.append(f"{os.path.relpath(path, self.root)}:1: the file does not begin with: {NOTICE}")
+
+    def check_layers(self):
+        for layer in LAYERS:
+            folder = self.root / "src" / layer
+            text = (folder / "README.md").read_text(encoding="utf-8")
+            sources = [path.relative_to(folder) for path in sorted(folder.glob("**/*")) if path.suffix in {".hpp", ".lua"}]
+            if layer == "kinds":
+                sources = sorted({Path(path.parts[0]) for path in sources})
+            for path in sources:
+                if not re.search(rf"`(?:[\w/]+/)?{path.stem}(?:\.\w+|/)?`", text):
+                    self.faults.append(f"src/{layer}/README.md:1: it does not name {path}. Add it to a table.")
 
     def check_length(self, page):
         if page.name == "docs/benchmarks.md":

@@ -31,6 +31,8 @@ CASES = [
     ("check", "include/colock/mutex.hpp", "`lock_options::handoff_limit`", "`lock_options::handoffs`", "does not declare handoffs"),
     ("check", "include/colock/counters.hpp", "/// Leases that are held now.", "/// Leases; of now.", "a sentence has a semicolon"),
     ("check", "examples/cron.cpp", "// Copyright the colock authors.", "// Written by", "the file does not begin with"),
+    ("check", "src/core/README.md", "| `round`, `vote` |", "| `round` |", "does not name vote.hpp"),
+    ("check", "src/kinds/README.md", "| `multi/` |", "| several names |", "does not name multi"),
     ("check_faults", "test/faults.md", "`fault-25`", "`fault-26`", "faults.md:"),
 ]
 

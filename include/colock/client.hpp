@@ -50,7 +50,7 @@ class lock_handle;
 /// }
 /// @endcode
 ///
-/// **Operations.** The following holds for every operation of colock that takes a completion token.
+/// **Operations.** The following applies to every operation of colock that takes a completion token.
 /// - Completion: It never completes inside the initiating call. The handler runs on its associated
 ///   executor, by default the client's.
 /// - Errors: `errc::forked` in a child of the process that created the client.

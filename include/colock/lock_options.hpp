@@ -113,7 +113,7 @@ struct COLOCK_EXPORT lock_options {
     /// - Less than half of its ttl is left, or less than a quarter before the `loss_margin`.
     /// - The order binds, and a waiter of another client comes first.
     ///
-    /// With fencing, each holder has a fence of its own. A hand-off then takes a round trip, which checks
+    /// With fencing, each holder has its own fence. A hand-off then takes a round trip, which checks
     /// the lock and counts a fence. It takes two if the servers' counters differ. A release and a new
     /// acquire would take one more.
     std::size_t handoff_limit = 64;
@@ -142,7 +142,7 @@ struct COLOCK_EXPORT lock_options {
     /// as it is free. The order is that in which the first commands of the waiters reach the server.
     /// `try_acquire` fails if a live waiter is there.
     ///
-    /// A waiter that is cancelled or times out leaves at once. The waiters of a client that has died are
+    /// A waiter that is cancelled or times out leaves immediately. The waiters of a client that has died are
     /// skipped after four times `retry.maximum`, which is limited to 50 ms to 1 s here. A client that stands
     /// still for as long loses its places, and gets new ones at the end.
     ///

@@ -86,7 +86,7 @@ public:
 
     /// An instance has become `ready`, `quarantined`, `down` or `closed`. `index` is its place in
     /// `config::instances`. The tries to connect are not reported: an instance that was ready is `down` until they
-    /// succeed. If an instance becomes or stops being `ready`, this is usually reported at once, and otherwise within
+    /// succeed. If an instance becomes or stops being `ready`, this is usually reported immediately, and otherwise within
     /// a second.
     virtual void on_instance_changed(std::size_t index, const instance_info& instance) noexcept;
 

@@ -47,7 +47,7 @@ struct COLOCK_EXPORT once_options {
     /// its body. Allowed: 10 ms to 365 days.
     std::chrono::milliseconds keep = std::chrono::hours(24);
 
-    /// What tells a repeated request from another request that reuses the key by mistake. A hash of the request is a
+    /// Distinguishes a repeated request from another request that reuses the key by mistake. A hash of the request is a
     /// good choice. If the result under the key has another fingerprint, `once` fails with
     /// `errc::fingerprint_mismatch`. It may have any bytes. Allowed: 0 to 256 bytes.
     std::string fingerprint{};
@@ -317,8 +317,8 @@ auto start_once(once_key key, Function&& body, CompletionToken&& token) {
 /// **At least once.** If a process dies after the effect of its body and before the result is recorded, the next
 /// caller runs its body again. Nobody can prevent that from outside the body: see docs/once.md.
 ///
-/// **What holds.** A result that was returned is not replaced within `once_options::keep`, while a quorum of the
-/// instances that have recorded it remembers it. All callers of the key get this result. Two bodies do not run at the
+/// **Guarantees.** A result that was returned is not replaced within `once_options::keep`, while a quorum of the
+/// instances that have recorded it still has it. All callers of the key get this result. Two bodies do not run at the
 /// same time while their leases are valid.
 ///
 /// **If the body throws**, nothing is recorded, the lock is released, and `once` throws the exception. A caller that

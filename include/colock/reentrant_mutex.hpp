@@ -22,7 +22,7 @@ namespace colock {
 inline namespace v1 {
 
 /// An exclusive lock on a name that its owner may enter again while holding it. It is a name and options. The
-/// `lease` is the ownership. Each entry has a lease of its own. The lock is released with the last of them, in
+/// `lease` is the ownership. Each entry has its own lease. The lock is released with the last of them, in
 /// any order. A reentrant_mutex is cheap to create and to copy, and may outlive its client as a `mutex` may.
 ///
 /// On the servers it is a `mutex`, with the same keys. The client counts the entries, so no failure there can
@@ -54,7 +54,7 @@ inline namespace v1 {
 /// - `lease::extend` of one of them never shortens the lease.
 /// - `lock_options::max_hold` counts from the first entry.
 /// - If the lease is lost, all of them report it. Until all of them are released, a further `acquire` of this
-///   owner fails with `lease_lost`. It never acquires the lock anew, because the outer work may go on.
+///   owner fails with `lease_lost`. It never acquires the lock again, because the outer work may go on.
 /// - `lease::abandon` of the last one leaves the lock to its ttl. Of another one, it only ends this entry.
 ///
 /// If several acquires of one owner wait, and one of them is granted, the others enter with it.

@@ -52,7 +52,7 @@ inline namespace v1 {
 /// Redlock library. A waiting `mutex` does not keep out new readers of other clients, so overlapping
 /// readers can starve it. A waiting writer keeps them out.
 ///
-/// **Readers.** Each entry of a reader on the servers has a ttl of its own. A reader that has died keeps a
+/// **Readers.** Each entry of a reader on the servers has its own ttl. A reader that has died keeps a
 /// writer out for no longer than this ttl. The readers of one client share an entry on the servers, so a
 /// new reader may need no round trip. This holds for `lock_options::handoff_time` after the grant, under
 /// these conditions:

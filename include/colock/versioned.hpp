@@ -40,7 +40,7 @@ inline namespace v1 {
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct COLOCK_EXPORT versioned_options {
-    /// The time after which a value ends by itself, counted from its write. Each write through this object
+    /// The time after which a value expires, counted from its write. Each write through this object
     /// sets it again. 0 means that the value stays until it is erased. Allowed: 0, and 10 ms to 365 days.
     std::chrono::milliseconds ttl{0};
 
@@ -113,7 +113,7 @@ class update_loop;
 /// std::cout << "likes: " << after.value.value_or("none") << '\n';
 /// @endcode
 ///
-/// **What holds.** With one server, all operations on a name are linearizable. A write is carried out at most
+/// **Guarantees.** With one server, all operations on a name are linearizable. A write is carried out at most
 /// once. A `write_outcome` and each error say truly whether it was. If the reply to a write is lost, the
 /// client sends the same write again, and the server recognizes it. If nobody can tell, the error is
 /// `errc::outcome_unknown`.
@@ -121,7 +121,7 @@ class update_loop;
 /// **Versions never go back.** This holds after an erase, after the end of a value, and after a restart or a
 /// failover that has lost writes. So a write that expects an old version is refused, however late it
 /// arrives. Versions are times of the server's clock. After a loss of data, this relies on a clock that was
-/// not set back by more than the outage. A server remembers the version of a name for a week after its value.
+/// not set back by more than the outage. A server stores the version of a name for a week after its value.
 ///
 /// **Deployments.** The client has exactly one instance: a server, a Sentinel-monitored master, a Redis
 /// Cluster, or memory. With Sentinels and in a cluster, a failover may lose writes that were acknowledged. The

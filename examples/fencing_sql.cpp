@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Writes to an SQLite table that refuses stale writers. The table remembers the largest fence that it has seen.
+// Writes to an SQLite table that refuses stale writers. The table stores the largest fence that it has seen.
 // fencing_sql memory://a
 // fencing_sql redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003
 
@@ -25,7 +25,8 @@ void check(sqlite3* database, bool success) {
         throw std::runtime_error(sqlite3_errmsg(database));
 }
 
-// One statement compares the fence, stores it and writes. Returns false if a later holder has written before.
+// One statement compares the fence, stores it and writes. Returns false if a later holder has written before, or if
+// there is no such row.
 bool write(sqlite3* database, int amount, std::uint64_t fence) {
     const char* sql = "UPDATE invoice SET amount = ?1, fence = ?2 WHERE id = 42 AND fence <= ?2";
     sqlite3_stmt* statement = nullptr;

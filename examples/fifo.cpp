@@ -24,7 +24,7 @@ asio::awaitable<void> work(colock::client& client) {
     if (const auto now = co_await counter.try_acquire())
         std::cout << "nobody waits\n";
 
-    // A waiter that gives up leaves the queue at once.
+    // A waiter that gives up leaves the queue immediately.
     if (const auto soon = co_await counter.try_acquire_for(std::chrono::seconds(1)))
         std::cout << "our turn again\n";
 

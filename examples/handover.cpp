@@ -17,7 +17,7 @@ asio::awaitable<std::string> first_half(colock::client& locks, std::string job) 
     colock::mutex mutex{locks, "job:" + job};
     colock::lease lease = co_await mutex.acquire();
     std::cout << "the first half of " << job << '\n';
-    co_await lease.extend(30s);  // so much time has the other process from now on
+    co_await lease.extend(10s);  // the other process has 10 s from now
     co_return co_await lease.detach();
 }
 

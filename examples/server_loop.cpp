@@ -28,7 +28,7 @@ asio::awaitable<void> sleep_for(std::chrono::milliseconds time) {
 
 // Returns the code of a failure, so that the caller may co_await: a catch block may not.
 asio::awaitable<boost::system::error_code> run_job(colock::client& locks, int job) {
-    // Eight attempts take about half a second. After a second of too few answers, it is an error.
+    // Eight attempts take about half a second.
     colock::mutex mutex{locks,
                         "invoice:" + std::to_string(job),
                         {.retry = {.attempts = 8}, .unavailable_timeout = 1s}};
@@ -46,12 +46,14 @@ asio::awaitable<void> work(colock::client& locks) {
     for (int job = 1;;) {
         const boost::system::error_code code = co_await run_job(locks, job);
         std::cout << "job " << job << ": " << (code ? code.message() : "done") << std::endl;
-        if (code == colock::errc::client_closed)
+        if (code == colock::errc::client_closed || code == colock::errc::forked)
             co_return;
         if (!code || code == colock::condition::contended) {
             ++job;
             backoff = 100ms;
-        } else {  // condition::unavailable or condition::lost
+        } else if (code != colock::condition::unavailable && code != colock::condition::lost) {
+            throw boost::system::system_error{code};  // a mistake in the program
+        } else {
             co_await sleep_for(backoff);
             backoff = backoff < 5s ? 2 * backoff : backoff;
         }

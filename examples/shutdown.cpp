@@ -46,9 +46,11 @@ asio::awaitable<void> serve(colock::client& locks) {
     const auto executor = co_await asio::this_coro::executor;
     asio::cancellation_signal stop;
     asio::signal_set signals{executor, SIGINT, SIGTERM};
-    signals.async_wait([&stop](boost::system::error_code error, int /*signal*/) {
-        if (!error)
-            stop.emit(asio::cancellation_type::total);
+    signals.async_wait([&](boost::system::error_code error, int /*signal*/) {
+        if (error)
+            return;
+        signals.clear();  // a second signal ends the program
+        stop.emit(asio::cancellation_type::total);
     });
 
     co_await asio::experimental::make_parallel_group(

@@ -42,7 +42,7 @@ struct counters {
     std::uint64_t detached = 0;
     /// Leases that were adopted from another process: see `adopt`. They count as acquired, too.
     std::uint64_t adopted = 0;
-    /// Leases that were lost, expired, or were held for `max_hold`.
+    /// Leases that were lost, expired, were held for `max_hold`, or were held when the client was closed.
     std::uint64_t lost = 0;
     /// Holders that still had the lease when its validity ended: they had not begun to release, abandon or
     /// detach it. Each may have worked next to another holder. A holder counts once. It counts when the

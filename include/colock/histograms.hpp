@@ -16,8 +16,8 @@ inline namespace v1 {
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct histogram {
-    /// The upper bounds of the buckets, except the last one, from 100 us to a minute. They grow in steps of 1,
-    /// 2 and 5, so they are round numbers in a dashboard and in an alert rule.
+    /// The upper bounds of the buckets, except the last one, from 100 us to 20 s in steps of 1, 2 and 5, and
+    /// a minute. They are round numbers in a dashboard and in an alert rule.
     static constexpr std::array<std::chrono::nanoseconds, 18> bounds{
         std::chrono::microseconds(100), std::chrono::microseconds(200),
         std::chrono::microseconds(500), std::chrono::milliseconds(1),

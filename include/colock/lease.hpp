@@ -25,8 +25,8 @@ enum class release_result {
     /// A quorum of instances deleted the key. Or the client handed the lease off to its next waiter, or
     /// other readers of the client still use the lease.
     released,
-    /// The lease had already ended. Its keys had expired, or it had reached `lock_options::max_hold`: see
-    /// `lease::loss`. With the native compare-and-delete commands of Valkey 9 and Redis 8.4, the key may
+    /// The lease had already ended. Its keys had expired, it had reached `lock_options::max_hold`, or the client
+    /// was closed: see `lease::loss`. With the native compare-and-delete commands of Valkey 9 and Redis 8.4, the key may
     /// also belong to another holder.
     expired,
     /// The keys were missing or belonged to another holder, though the lease should still have been

@@ -21,7 +21,8 @@ struct retry_options {
     /// The longest wait. Allowed: `initial` to 1 min. A polling writer of a `shared_mutex` waits for half a
     /// second at most, so that its writer mark stays on the servers.
     std::chrono::milliseconds maximum{250};
-    /// Fails with `errc::contended` after this many attempts. 0 means no limit. A lock with a limit does
+    /// Fails after this many attempts, with the result of the last one: `errc::contended`, `errc::no_quorum`
+    /// or `errc::too_slow`. 0 means no limit. A lock with a limit does
     /// not join the remote queue. A waiter that is queued behind others of the same client gives up after
     /// the time that this many attempts would have taken. An attempt does not count if the waiter then
     /// waits for the end of a quarantine.

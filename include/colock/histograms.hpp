@@ -35,9 +35,9 @@ struct histogram {
     std::array<std::uint64_t, bounds.size() + 1> buckets{};
     /// The number of durations. It is the sum of `buckets`.
     std::uint64_t count = 0;
-    /// The sum of all durations. If another thread adds one at the same time, it may be in `buckets` and not
-    /// yet in `sum`.
-    std::chrono::nanoseconds sum{};
+    /// The sum of all durations, each rounded to a microsecond. If another thread adds one at the same time, it
+    /// may be in `buckets` and not yet in `sum`.
+    std::chrono::microseconds sum{};
 
     /// Returns how many durations were at most `bounds[i]`, as a cumulative histogram has it. If `i` is
     /// `bounds.size()` or more, returns `count`.

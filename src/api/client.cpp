@@ -8,10 +8,11 @@
 #include "api/instance_info.hpp"
 #include "api/instance_uri.hpp"
 #include "api/label.hpp"
+#include "api/lock_error.hpp"
 #include "api/receiver.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
-#include "kinds/label.hpp"
+#include "kinds/inspection/inspection.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/engine.hpp"
@@ -164,14 +165,16 @@ public:
             lease_info& one = result.emplace_back();
             one.resource = lease.resource();
             one.token = lease.token();
-            one.label = kinds::label_in(lease.token());
+            one.label = kinds::label_of_holder(lease.token());
             one.fence = lease.fence();
             one.holders = lease.holder_count();
             one.is_shared = lease.is_shared(lease.holder());
             one.is_lost = lease.was_lost();
             one.since = platform::clock::to_steady(lease.held_by_client().since());
             one.valid_until = platform::clock::to_steady(lease.valid_until());
-            one.answers = lease.last_answers(instances);
+            one.answers = lease.was_lost()
+                              ? detail::error_of(lease.why_lost(), lease.loss_details()).message()
+                              : lease.last_answers(instances);
         });
         complete({}, std::move(result));
     }

@@ -90,8 +90,7 @@ public:
         for (const lock_holder& one : answer.holders) {
             tally& of = holders_[one.token];
             of.label = one.label;
-            of.ends.push_back(one.remaining == milliseconds::max() ? core::never
-                                                                   : at + one.remaining);
+            of.ends.push_back(end_of(one.remaining, at));
         }
     }
 
@@ -108,6 +107,12 @@ public:
     }
 
 private:
+    /// Another program may have set a ttl beyond the range of the clock. It counts as no end.
+    static core::time_point end_of(milliseconds remaining, core::time_point at) {
+        constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
+        return remaining > longest ? core::never : at + remaining;
+    }
+
     struct tally {
         std::string label;
         std::vector<core::time_point> ends;

@@ -233,6 +233,7 @@ lease_step lease::begin_attempt(const event& e, time_point now) {
     if (attempt_.adopted != nullptr) {
         value_ = attempt_.adopted->value;
         values_ = keep_list(std::string(attempt_.adopted->values));
+        ttl_ = std::max(ttl_, attempt_.adopted->ttl);
         open_ = {};  // an extend makes no key
         return begin_round(purpose::adopt, now);
     }

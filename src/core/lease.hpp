@@ -29,7 +29,8 @@ namespace colock::core {
 /// The values of a lease that comes from another process, in addition to its token.
 struct adopted_values {
     std::uint64_t value = 0;
-    std::string values;  ///< As `command::values`. Empty if it has none.
+    std::string values{};  ///< As `command::values`. Empty if it has none.
+    duration ttl{};        ///< The longest ttl that its keys may have.
 
     friend bool operator==(const adopted_values&, const adopted_values&) = default;
 };
@@ -234,6 +235,8 @@ public:
 
     /// Returns all its values if it has several: see `command::values`. Otherwise returns null.
     [[nodiscard]] const std::string* values() const noexcept { return values_; }
+    /// Returns the longest ttl that its keys may have.
+    [[nodiscard]] duration longest_ttl() const noexcept { return ttl_; }
 
     /// Returns whether an instance has reported that an announced waiter keeps others out.
     [[nodiscard]] bool is_announced() const noexcept { return is_announced_; }

@@ -29,6 +29,7 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -109,6 +110,8 @@ struct client_context : loop {
 
     /// Counts a lease that an operation has got after this wait.
     void note_acquired(const lease_driver& lease, core::duration waited) noexcept {
+        // The time of the turn may be slightly old.
+        waited = std::max(waited, core::duration::zero());
         ++counts.acquired;
         counts.waits.add(waited);
         events.add([&] {

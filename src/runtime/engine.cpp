@@ -67,6 +67,8 @@ void engine::start() {
 void engine::turn() {
     parts_.turn.begin();
     parts_.monitor.look(parts_.turn.recent_time());
+    parts_.finished
+        .collect();  // An operation that the receiver finishes causes an event of the next turn.
     if (!parts_.events.empty()) {
         parts_.events.deliver();
         if (parts_.turn.stopped()) {  // The receiver has destroyed the execution context.

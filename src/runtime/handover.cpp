@@ -3,10 +3,14 @@
 #include "runtime/handover.hpp"
 
 #include "core/command.hpp"
+#include "core/stable_hash.hpp"
+#include "core/time.hpp"
 #include "kinds/label.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,10 +21,17 @@ namespace {
 
 constexpr std::string_view version = "colock-lease/1";
 constexpr std::string_view no_values = "-";
-constexpr std::size_t fields_before_keys = 5;
+constexpr std::uint64_t longest_ttl = 86'400'000;  // In milliseconds, see `lock_options::ttl`.
+constexpr std::size_t fields_before_keys = 7;
+constexpr std::string_view plain_signs = "-._:/{}";
 
 constexpr bool is_alphanumeric(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// Returns whether the text has this byte of a key as it is.
+constexpr bool is_plain(char c) noexcept {
+    return is_alphanumeric(c) || plain_signs.find(c) != std::string_view::npos;
 }
 
 constexpr bool is_hexadecimal(char c) noexcept {
@@ -33,10 +44,9 @@ constexpr unsigned digit(char c) noexcept {
 
 std::string encoded(std::string_view key) {
     constexpr std::string_view digits = "0123456789abcdef";
-    constexpr std::string_view plain_signs = "-._:/{}";
     std::string result;
     for (const char c : key) {
-        if (is_alphanumeric(c) || plain_signs.find(c) != std::string_view::npos) {
+        if (is_plain(c)) {
             result += c;
         } else {
             const auto byte = static_cast<unsigned char>(c);
@@ -51,10 +61,11 @@ std::string encoded(std::string_view key) {
 std::optional<std::string> decoded(std::string_view text) {
     std::string result;
     while (!text.empty()) {
-        if (text.front() != '%') {
+        if (is_plain(text.front())) {
             result += text.front();
             text.remove_prefix(1);
-        } else if (text.size() >= 3 && is_hexadecimal(text[1]) && is_hexadecimal(text[2])) {
+        } else if (text.size() >= 3 && text[0] == '%' && is_hexadecimal(text[1]) &&
+                   is_hexadecimal(text[2])) {
             result += static_cast<char>(digit(text[1]) * 16U + digit(text[2]));
             text.remove_prefix(3);
         } else {
@@ -101,6 +112,14 @@ bool are_values(std::string_view text, std::uint64_t first) {
     return true;
 }
 
+std::string checksum_of(std::string_view text) {
+    constexpr std::size_t size = 16;
+    std::array<char, size> digits{};
+    const auto end = std::to_chars(digits.begin(), digits.end(), core::stable_hash(text), 16).ptr;
+    const std::string_view found(digits.begin(), end);
+    return std::string(size - found.size(), '0').append(found);
+}
+
 std::string wrong(std::string_view field, std::string_view value, std::string_view wanted) {
     constexpr std::size_t longest = 40;
     std::string result = "its ";
@@ -131,18 +150,20 @@ token_parts token_parts::of(std::string_view token) noexcept {
 }
 
 std::string to_text(const handover& lease) {
-    std::string result(version);
-    result.append(1, ' ').append(replaced(lease.kind, ' ', '_'));
-    result.append(1, ' ').append(lease.token);
-    result.append(1, ' ').append(std::to_string(lease.has.value));
+    std::string rest = replaced(lease.kind, ' ', '_');
+    rest.append(1, ' ').append(lease.token);
+    rest.append(1, ' ').append(
+        std::to_string(std::chrono::ceil<core::milliseconds>(lease.has.ttl).count()));
+    rest.append(1, ' ').append(std::to_string(lease.has.value));
     const std::string_view values = lease.has.values;
-    result.append(1, ' ').append(values.empty()
-                                     ? std::string(no_values)
-                                     : replaced(values.substr(0, values.size() - 1), ' ', ','));
+    rest.append(1, ' ').append(values.empty()
+                                   ? std::string(no_values)
+                                   : replaced(values.substr(0, values.size() - 1), ' ', ','));
     for (const std::string& key : lease.keys) {
-        result.append(1, ' ').append(encoded(key));
+        rest.append(1, ' ').append(encoded(key));
     }
-    return result;
+    std::string result(version);
+    return result.append(1, ' ').append(checksum_of(rest)).append(1, ' ').append(rest);
 }
 
 std::variant<handover, std::string> parse_handover(std::string_view text) {
@@ -154,28 +175,38 @@ std::variant<handover, std::string> parse_handover(std::string_view text) {
         return "it has " + std::to_string(fields.size()) + " fields, not " +
                std::to_string(fields_before_keys + 1) + " or more";
     }
-    handover result;
-    result.kind = replaced(fields[1], '_', ' ');
-    if (token_parts::of(fields[2]).digits.empty()) {
-        return wrong("third field", fields[2], "a token");
+    const std::string_view rest = text.substr(version.size() + fields[1].size() + 2);
+    if (fields[1] != checksum_of(rest)) {
+        return wrong("checksum", fields[1],
+                     checksum_of(rest) + ". The text was changed, or a part of it is missing");
     }
-    result.token = fields[2];
-    const auto value = number_in(fields[3]);
+    handover result;
+    result.kind = replaced(fields[2], '_', ' ');
+    if (token_parts::of(fields[3]).digits.empty()) {
+        return wrong("token", fields[3], "a token");
+    }
+    result.token = fields[3];
+    const auto ttl = number_in(fields[4]);
+    if (!ttl || *ttl == 0 || *ttl > longest_ttl) {
+        return wrong("ttl", fields[4], "1 to " + std::to_string(longest_ttl) + " ms");
+    }
+    result.has.ttl = core::milliseconds(static_cast<core::milliseconds::rep>(*ttl));
+    const auto value = number_in(fields[5]);
     if (!value) {
-        return wrong("fourth field", fields[3], "a number below 2^53");
+        return wrong("value", fields[5], "a number below 2^53");
     }
     result.has.value = *value;
-    if (fields[4] != no_values) {
-        if (!are_values(fields[4], *value)) {
-            return wrong("fifth field", fields[4],
-                         "increasing numbers that begin with the fourth field");
+    if (fields[6] != no_values) {
+        if (!are_values(fields[6], *value)) {
+            return wrong("list of values", fields[6],
+                         "increasing numbers that begin with the value");
         }
-        result.has.values = replaced(fields[4], ',', ' ') + ' ';
+        result.has.values = replaced(fields[6], ',', ' ') + ' ';
     }
     for (std::size_t i = fields_before_keys; i != fields.size(); ++i) {
         auto key = decoded(fields[i]);
         if (!key) {
-            return wrong("name", fields[i], "a name in which % stands before two digits");
+            return wrong("name", fields[i], "a name as lease::detach writes it");
         }
         result.keys.push_back(std::move(*key));
     }

@@ -26,7 +26,7 @@ struct token_parts {
 struct handover {
     std::string kind;               ///< The name of its kind: see `kinds::kind_traits`.
     std::string token;              ///< As stored on the instances.
-    core::adopted_values has;       ///< A fence, or the numbers of permits.
+    core::adopted_values has;       ///< The longest ttl, and a fence, or the numbers of permits.
     std::vector<std::string> keys;  ///< Its keys on the instances, at least one.
 
     friend bool operator==(const handover&, const handover&) = default;
@@ -34,11 +34,12 @@ struct handover {
 
 /// Returns one line of printable ASCII:
 ///
-///     colock-lease/1 <kind> <token> <value> <values, or -> <key> [<key>...]
+///     colock-lease/1 <checksum> <kind> <token> <ttl> <value> <values, or -> <key> [<key>...]
 ///
-/// The fields are separated by single spaces. In a kind, `_` stands for a space. Values are separated by
-/// commas. In a key, bytes other than letters, digits and some signs are written as `%` and two hexadecimal
-/// digits.
+/// The fields are separated by single spaces. The checksum is the FNV-1a hash of the text after it, in 16
+/// hexadecimal digits. It finds a text that is damaged or incomplete. In a kind, `_` stands for a space. The ttl
+/// is in milliseconds. Values are separated by commas. In a key, bytes other than letters, digits and some signs
+/// are written as `%` and two hexadecimal digits.
 [[nodiscard]] std::string to_text(const handover& lease);
 
 /// Parses the text of a lease. If it is invalid, returns the reason: the field, its value and the expected

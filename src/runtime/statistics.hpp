@@ -39,6 +39,10 @@ private:
 /// The durations for a `colock::histogram`. They have one writer, and are readable from any thread.
 class time_histogram {
 public:
+    /// The unit of the sum. With 100,000 leases at a time, nanoseconds would overflow in a day, and
+    /// microseconds last for 2 years.
+    using unit = std::chrono::microseconds;
+
     /// See `colock::histogram::bounds`.
     static constexpr std::array<core::duration, 18> bounds{
         std::chrono::microseconds(100), std::chrono::microseconds(200),
@@ -56,19 +60,19 @@ public:
         one = std::max(one, core::duration::zero());
         const auto bucket = std::ranges::lower_bound(bounds, one) - bounds.begin();
         ++buckets_[static_cast<std::size_t>(bucket)];
-        sum_.add(static_cast<std::uint64_t>(one.count()));
+        sum_.add(static_cast<std::uint64_t>(std::chrono::round<unit>(one).count()));
     }
 
     /// Returns how many durations are in a bucket.
     [[nodiscard]] std::uint64_t bucket(std::size_t index) const noexcept { return buckets_[index]; }
     [[nodiscard]] static constexpr std::size_t size() noexcept { return bounds.size() + 1; }
-    [[nodiscard]] core::duration sum() const noexcept {
-        return core::duration(static_cast<core::duration::rep>(std::uint64_t{sum_}));
+    [[nodiscard]] unit sum() const noexcept {
+        return unit(static_cast<unit::rep>(std::uint64_t{sum_}));
     }
 
 private:
     std::array<counter, bounds.size() + 1> buckets_;
-    counter sum_;  // In the unit of `core::duration`.
+    counter sum_;
 };
 
 /// The events for `colock::counters` and `colock::histograms`. Written on the engine's executor.

@@ -96,9 +96,38 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_listed_until_its_release) {
         BOOST_TEST((all.front().valid_until == steady_clock::time_point::min()));
         BOOST_TEST(contains(all.front().answers, "'x': 0 of 3 instances confirmed"),
                    all.front().answers);
+        BOOST_TEST(all.front().answers == held.loss().message());
         co_await held.release();
         BOOST_TEST((co_await locks.leases()).empty());
         instances.flush();
+        co_await locks.close();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_that_is_lost_without_votes_is_listed_with_the_reason) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
+        lock_options options = with_ttl(10s);
+        options.max_hold = 100ms;
+        lease held = co_await mutex(locks, "x", options).acquire();
+        co_await held.wait_lost();
+        const std::vector<lease_info> all = co_await locks.leases();
+        BOOST_TEST_REQUIRE(all.size() == 1U);
+        BOOST_TEST(all.front().answers == held.loss().message());
+        co_await held.release();
+        co_await locks.close();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_lease_is_listed_with_its_label) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor,
+                     labelled(patient_config(instances.config())));
+        lease held = co_await semaphore(locks, "x", 3, with_ttl(10s)).acquire();
+        const std::vector<lease_info> all = co_await locks.leases();
+        BOOST_TEST_REQUIRE(all.size() == 1U);
+        BOOST_TEST(all.front().label == "worker-7");
+        co_await held.release();
         co_await locks.close();
     }());
 }

@@ -2,6 +2,7 @@
 
 #include "integration/client_process.hpp"
 #include "integration/locks.hpp"
+#include "runtime/handover.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 // Leases that move from one client to another, in this process or in another one.
@@ -414,11 +416,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_text_is_refused) {
         };
         co_await is_refused(to, "x", "text: it is not the result of lease::detach");
         co_await is_refused(to, text.substr(0, 40), "fields");
-        std::string other = text;
-        other.replace(other.find("exclusive"), 9, "inclusive");
-        co_await is_refused(to, other, "'inclusive', which this version does not know");
-        other.replace(other.find("inclusive"), 9, "shared");
-        co_await is_refused(to, other, "its token is not of that kind");
+        co_await is_refused(to, text + "\n", "The text was changed, or a part of it is missing");
+        const auto parsed = runtime::parse_handover(text);
+        runtime::handover other = std::get<runtime::handover>(parsed);
+        other.kind = "inclusive";
+        co_await is_refused(to, runtime::to_text(other),
+                            "'inclusive', which this version does not know");
+        other.kind = "shared";
+        co_await is_refused(to, runtime::to_text(other), "its token is not of that kind");
         co_await is_refused(to, text, "'x': ttl: 1 ms is out of range", with_ttl(1ms));
         config prefixed = patient_config(instances.config());
         prefixed.key_prefix = "app:";

@@ -244,6 +244,11 @@ BOOST_FIXTURE_TEST_CASE(a_holder_ends_when_its_quorum_does, three) {
         const inspection found = co_await locks.inspect("x");
         const auto left = found.holders.at(0).until - steady_clock::now();
         BOOST_TEST((left <= 200s && left > 100s));
+        for (const std::size_t i : {1U, 2U}) {  // about 317 years, beyond the range of the clock
+            instances[i].command({"PEXPIRE", "x", "9999999999999"});
+        }
+        const inspection distant = co_await locks.inspect("x");
+        BOOST_TEST((distant.holders.at(0).until == steady_clock::time_point::max()));
         instances[1].command({"PERSIST", "x"});
         instances[2].command({"PERSIST", "x"});
         const inspection lasting = co_await locks.inspect("x");

@@ -5,6 +5,7 @@
 
 // All operations, each of which can be started with any completion token, on memory instances.
 
+#include "runtime/handover.hpp"
 #include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
@@ -72,8 +73,10 @@ public:
 
     /// Returns the text that `detach` would return. The lease stays held.
     [[nodiscard]] std::string text_of_held() const {
-        return "colock-lease/1 exclusive " + std::string(held.token()) +
-               " 0 - token_matrix:" + std::string(held.resource());
+        return runtime::to_text({.kind = "exclusive",
+                                 .token = std::string(held.token()),
+                                 .has = {.ttl = std::chrono::minutes(1)},
+                                 .keys = {"token_matrix:" + std::string(held.resource())}});
     }
 
     template <std::predicate Predicate>

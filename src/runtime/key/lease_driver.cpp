@@ -317,6 +317,10 @@ void lease_driver::wait_lost(loss_operation& asker) {
 
 /// Stops the watchdog without a release of the keys.
 void lease_driver::hand_over(handover_operation& asker) {
+    const core::time_point now = client_.turn.now();
+    if (machine_.held() && is_over(now)) {  // The timer for the loss is late.
+        drive(event::just(event::kind_type::timer), now);
+    }
     if (!is_held_by(asker)) {
         asker.finish(result_without(asker));
         return;
@@ -327,13 +331,15 @@ void lease_driver::hand_over(handover_operation& asker) {
     }
     handover text{std::string(spec().policy->kind().traits().name),
                   std::string(held_as()),
-                  {machine_.value(), machine_.values() != nullptr ? *machine_.values() : ""},
+                  {machine_.value(), machine_.values() != nullptr ? *machine_.values() : "",
+                   machine_.longest_ttl()},
                   {spec_->key}};
     text.keys.insert(text.keys.end(), spec_->more_names.begin(), spec_->more_names.end());
     asker.receive(std::move(text));
     asker.finish(lease_result::done);
     ++client_.counts.detached;
     note_leaving(asker.holder());
+    holders_.remove(asker.holder(), false);
     end_ownership();
     end_loss_waiters(lease_result::not_held);
     drive(event::just(event::kind_type::abandon), client_.turn.now());
@@ -576,9 +582,6 @@ void lease_driver::give_back(core::time_point now) {
 }
 
 std::string lease_driver::last_answers(const std::vector<instance::status>& instances) const {
-    if (was_lost()) {
-        return loss_details();
-    }
     const core::round* const votes = machine_.held() ? machine_.watchdog().votes() : nullptr;
     return votes != nullptr && (votes->won() || votes->impossible())
                ? describe_lease_round(spec_->resource(), policy().kind(), *votes, instances)

@@ -132,15 +132,17 @@ public:
     /// Returns the number of its holders.
     [[nodiscard]] std::size_t holder_count() const noexcept { return holders_.count(); }
     /// Returns whether it was lost. It may have been released since, because its validity has ended.
-    [[nodiscard]] bool was_lost() const noexcept {
-        return loss_.load(std::memory_order_relaxed) != core::loss::none;
+    [[nodiscard]] bool was_lost() const noexcept { return why_lost() != core::loss::none; }
+    /// Returns why it was lost, for whichever holders it has or had.
+    [[nodiscard]] core::loss why_lost() const noexcept {
+        return loss_.load(std::memory_order_relaxed);
     }
     /// Returns the end of its validity, for whichever holders it has. The smallest time if it is not valid.
     [[nodiscard]] core::time_point valid_until() const noexcept {
         return core::time_point(core::duration(valid_until_.load(std::memory_order_acquire)));
     }
-    /// Returns the votes of the last renewal if it has ended, and some instance has not confirmed it. For a lost
-    /// lease, returns the details of the loss. Otherwise returns an empty text.
+    /// Returns the votes of the last renewal of a held lease, if the renewal has ended and some instance has not
+    /// confirmed it. Otherwise returns an empty text.
     [[nodiscard]] std::string last_answers(const std::vector<instance::status>& instances) const;
     /// Puts the lease at its key, after a round that was sent at `sent`.
     void hold_since(core::time_point sent, core::time_point now) noexcept;

@@ -24,14 +24,19 @@ public:
         turns_.schedule();
     }
 
-    /// Called in a turn. Runs the handlers of all operations that have finished so far. Later ones follow in
-    /// the next turn. A handler may throw, and the next call continues with the rest.
-    void deliver() {
+    /// Called in a turn. Selects the operations that have finished so far for `deliver`. Later ones follow in the
+    /// next turn.
+    void collect() {
         if (next_ == delivering_.size()) {
             delivering_.clear();
             next_ = 0;
             delivering_.swap(finished_);
         }
+    }
+
+    /// Runs the handlers of the selected operations. A handler may throw, and the next call continues with the
+    /// rest.
+    void deliver() {
         while (next_ != delivering_.size()) {
             const auto operation = std::move(delivering_[next_++]);
             operation->deliver();

@@ -133,7 +133,7 @@ void inquiry_operation::finish(inquiry_outcome outcome) {
     } else {
         in_client::unlink();
     }
-    if (what_.step == core::step::release && outcome != inquiry_outcome::closed) {
+    if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
         // Instances do not notify a client of its own writes.
         auto written = std::make_shared<lock_spec>();
         written->key = what_.key;

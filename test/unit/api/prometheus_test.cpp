@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(histograms_are_cumulative_and_in_seconds) {
     one.histograms.waits.buckets[18] = 4;  // longer than a minute
     one.histograms.waits.count = 7;
     one.histograms.waits.sum = 301s + 234567us;
-    one.histograms.holds.sum = 1ns;
+    one.histograms.holds.sum = 1us;
     const std::string text = text_of(one);
     BOOST_TEST(
         part_of(text, "colock_wait_seconds", "colock_hold_seconds") ==
@@ -232,7 +232,7 @@ colock_wait_seconds_sum 301.234567
 colock_wait_seconds_count 7
 )");
     BOOST_TEST(series_of(text, "colock_hold_seconds_sum") ==
-               strings{"colock_hold_seconds_sum 0.000000001"});
+               strings{"colock_hold_seconds_sum 0.000001"});
 }
 
 /// A snapshot of one's own may be inconsistent, and still the text is valid.

@@ -863,6 +863,27 @@ BOOST_AUTO_TEST_CASE(an_adopted_lease_is_released_everywhere) {
     }
 }
 
+/// The keys keep the ttl that the other process gave them. So the release may have to wait for this time.
+BOOST_AUTO_TEST_CASE(an_adopted_lease_is_released_until_its_longest_ttl_has_ended) {
+    for (const duration ttl : {duration(1ms), duration(30s)}) {
+        const adopted_values has{.ttl = ttl};
+        lease machine(settings, 42);
+        play(machine, {
+                          {0ms, adopt(has), "extend; wait 50"},
+                          {5ms, adopted('G', 0), "wait 50"},
+                          {6ms, adopted('G', 1), "granted; wait 300"},
+                      });
+        const event let_go = release();
+        let_go(machine, at(10ms));
+        BOOST_TEST(machine.releasing());
+        const time_point end = gone_at(at(10ms), std::max(ttl, settings.ttl), settings.drift);
+        timer()(machine, end - 1ms);
+        BOOST_TEST(machine.releasing());
+        timer()(machine, end);
+        BOOST_TEST(!machine.releasing());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
     const adopted_values has;
     {

@@ -143,6 +143,31 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
     BOOST_TEST((events[5].waited == 0ns));
 }
 
+/// The time of the last turn is older than the start of the second acquire.
+BOOST_AUTO_TEST_CASE(a_share_without_a_wait_has_waited_for_no_time) {
+    watched one(3);
+    const auto first = one.own->lock("a", policy_of(*one.own, kinds::shared));
+    one.all.world().be_busy_for(10ms);
+    const auto second = one.own->lock("a", policy_of(*one.own, kinds::shared));
+    BOOST_TEST_REQUIRE(one.events->acquired.size() == 2U);
+    BOOST_TEST((one.events->acquired[1].waited == 0ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_share_that_a_receiver_acquires_is_reported_before_its_handler) {
+    watched one(3);
+    acquire second;
+    std::size_t known_to_handler = 0;
+    one.events->on_acquired = [&] {
+        if (one.events->acquired.size() == 1) {
+            second = one.own->acquire("a", policy_of(*one.own, kinds::shared));
+            second->on_finished = [&] { known_to_handler = one.events->acquired.size(); };
+        }
+    };
+    const auto first = one.own->lock("a", policy_of(*one.own, kinds::shared));
+    one.run_until([&] { return second->is_finished; });
+    BOOST_TEST(known_to_handler == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(a_hand_off_is_reported_with_the_token_of_the_lease) {
     watched one(1);
     const auto both = holder_and_waiter(*one.own);

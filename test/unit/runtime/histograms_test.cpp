@@ -41,7 +41,7 @@ std::uint64_t count_of(const time_histogram& all) {
 /// Expects that the durations have this number and this sum.
 void expect(const time_histogram& all, std::uint64_t count, core::duration sum) {
     BOOST_TEST(count_of(all) == count);
-    BOOST_TEST(all.sum().count() == sum.count());
+    BOOST_TEST(all.sum().count() == std::chrono::round<time_histogram::unit>(sum).count());
 }
 
 std::uint64_t overstays(client& of) {
@@ -52,6 +52,7 @@ std::uint64_t overstays(client& of) {
 class virtual_detach final : public runtime::handover_operation {
 public:
     using handover_operation::handover_operation;
+    using handover_operation::result;
     void deliver() override {}
 };
 
@@ -86,6 +87,15 @@ BOOST_AUTO_TEST_CASE(the_outer_buckets_have_the_shortest_and_the_longest) {
     BOOST_TEST(all.bucket(0) == 2U);
     BOOST_TEST(all.bucket(time_histogram::size() - 1) == 1U);
     expect(all, 3, 1h);
+}
+
+BOOST_AUTO_TEST_CASE(the_sum_lasts_for_many_long_durations) {
+    time_histogram all;
+    constexpr int count = 200'000;
+    for (int i = 0; i != count; ++i) {
+        all.add(24h);
+    }
+    BOOST_TEST((all.sum() == count * time_histogram::unit(24h)));
 }
 
 BOOST_AUTO_TEST_CASE(bounds_grow) {
@@ -213,6 +223,41 @@ BOOST_AUTO_TEST_CASE(each_way_to_end_a_hold_counts_once) {
     BOOST_TEST(overstays(*client) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_hold_that_ends_by_a_detach_counts_once) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto first = read(*client);
+    const auto second = read(*client);
+    expect_granted(three, {first, second});
+    BOOST_TEST_REQUIRE((second->lease == first->lease));
+    three.world().run_for(1s);
+    first->let_go();
+    const auto made = std::make_shared<virtual_detach>(second->lease, second->holder_number);
+    made->start(made);
+    three.world().run_for(1s);
+    static_cast<void>(second->release());
+    second->let_go();
+    three.world().run_for(20s);
+    BOOST_TEST(count_of(counts_of(*client).holds) == 2U);
+    BOOST_TEST(counts_of(*client).held == 0U);
+}
+
+// The blocked event loop detaches the lease before any timer has run.
+BOOST_AUTO_TEST_CASE(a_lease_that_is_over_is_lost_and_not_detached) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    three.world().be_busy_for(11s);
+    const auto made = std::make_shared<virtual_detach>(lease->lease, lease->holder_number);
+    made->start(made);
+    BOOST_TEST((made->result() != runtime::lease_result::done));
+    BOOST_TEST((lease->lease->loss(lease->holder_number) != core::loss::none));
+    BOOST_TEST(counts_of(*client).detached == 0U);
+    BOOST_TEST(counts_of(*client).lost == 1U);
+    three.world().run_for(20s);
+    lease->let_go();
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_ends_a_hold) {
     virtual_deployment three(3);
     const auto client = three.make_client();
@@ -263,7 +308,8 @@ BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_has_ended_the_hold) {
     BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return release->told.has_value(); }));
     BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
-    BOOST_TEST((counts_of(*client).holds.sum() == released - lease->finished_at));
+    BOOST_TEST((counts_of(*client).holds.sum() ==
+                std::chrono::round<time_histogram::unit>(released - lease->finished_at)));
 }
 
 // --- Overstays ----------------------------------------------------------------------------------------------

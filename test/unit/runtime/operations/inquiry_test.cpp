@@ -177,6 +177,32 @@ BOOST_AUTO_TEST_CASE(a_token_is_removed_only_where_it_holds_the_key) {
     BOOST_TEST(left->report(1).content == "token");
 }
 
+/// Servers notify a client only of the writes of others.
+BOOST_AUTO_TEST_CASE(a_waiter_of_the_client_that_breaks_a_lock_is_notified) {
+    tell_changes();
+    for (const core::step step : {core::step::withdraw, core::step::release}) {
+        for (std::size_t i = 0; i != 3; ++i) {
+            put(i, token);
+        }
+        const auto waiter = a->acquire("x");
+        world().run_for(2s);
+        BOOST_TEST_REQUIRE(!waiter->is_finished);
+        const auto asked = [&] { return executed(); };
+        world().run_for(1ms);
+        const auto before = asked();
+        runtime::inquiry question = about("x");
+        question.kind = step == core::step::release ? &kinds::shared : &kinds::writer;
+        question.step = step;
+        question.token = step == core::step::release ? token : std::string();
+        question.ticket = 7;
+        finished(begin(std::move(question)));
+        world().run_for(1ms);
+        BOOST_TEST(asked() > before + 3, static_cast<int>(step));  // three by the question
+        waiter->cancel();
+        world().run_for(1min);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_operation_that_is_cancelled_in_its_turn_is_not_sent) {
     put(0, token);
     const operation unsent = begin_break(token);

@@ -443,6 +443,25 @@ BOOST_AUTO_TEST_CASE(a_lost_connection_reports_a_blocked_event_loop) {
     rig.run_until_ready();
 }
 
+BOOST_AUTO_TEST_CASE(a_silent_server_is_given_up_although_the_event_loop_is_often_blocked) {
+    redis_server server;
+    const auto settings = impatient_settings();
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    const std::size_t changes = rig.state_changes();
+    server.pause();
+    rig.submit(step::acquire, "k", "ann");
+    const auto silence = settings.connection.silence_timeout;
+    wait_until([&] {
+        std::this_thread::sleep_for(silence * 6 / 10);
+        const auto end = steady_clock::now() + silence * 3 / 10;
+        rig.run_until([&] { return steady_clock::now() > end; });
+        return rig.state_changes() != changes;
+    });
+    server.resume();
+    rig.run_until_ready();
+}
+
 BOOST_AUTO_TEST_CASE(no_blocked_event_loop_is_reported_for_a_silent_server) {
     redis_server server;
     instance_rig rig(server.uri(), impatient_settings());

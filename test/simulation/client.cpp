@@ -1121,10 +1121,11 @@ std::optional<std::string> client::detach(const holding& h) {
     token_life& life = life_of(h);
     const tracked* const lease = find_tracked(h);
     const bool is_several = lease != nullptr && lease->holders.size() > 1;
-    const lease_result expected = h.lost()     ? lease_result::ended
-                                  : !h.held()  ? lease_result::not_held
-                                  : is_several ? lease_result::shared_by_others
-                                               : lease_result::done;
+    const bool is_over = h.held() && h.state->is_over(now());
+    const lease_result expected = h.lost() || is_over ? lease_result::ended
+                                  : !h.held()         ? lease_result::not_held
+                                  : is_several        ? lease_result::shared_by_others
+                                                      : lease_result::done;
     const auto made = std::make_shared<detaching>(h.state, h.holder);
     if (world_.tracing()) {
         world_.tell(name_, "detaches " + life.key + ", token " + life.token);

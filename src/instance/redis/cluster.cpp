@@ -72,14 +72,16 @@ public:
         owner.waiting_.ended(*this, core::answered(vote), now);
         const bool goes_on =
             groups ? groups->add(command.step, vote) : vote.kind == core::vote_kind::granted;
-        if (!next.empty() && goes_on) {
+        if (next.empty() || !goes_on) {
+            owner.end_detour(*this, groups ? groups->result() : vote, now);
+        } else if (owner.stopped_) {
+            owner.end_detour(*this, core::vote::failed(core::failure::down), now);
+        } else {
             take_next();
             partly_done = true;
             asks.clear();
             not_before = core::time_point::min();
             owner.wait_to_be_sent(*this);
-        } else {
-            owner.end_detour(*this, groups ? groups->result() : vote, now);
         }
     }
 

@@ -292,6 +292,7 @@ connection::expectation& connection::expect(expectation::kind_type kind, core::t
     expectation& result = expected_.back();
     result.kind = kind;
     result.sent_at = now;
+    result.blocked_before = blocked_in_all_;
     return result;
 }
 
@@ -519,6 +520,7 @@ void connection::check() {
     if (late > settings_.silence_timeout / 4) {
         blocked_for_ = recently_blocked(now) ? std::max(blocked_for_, late) : late;
         blocked_until_ = now;
+        blocked_in_all_ += late;
     }
     if (now >= due()) {
         end(late_reason() + blocked_note());
@@ -549,11 +551,13 @@ core::time_point connection::due() const noexcept {
     if (expected_.empty()) {
         return core::never;
     }
-    // Replies may still be unread because the event loop was blocked. This time does not count.
+    // The time for which the event loop was blocked does not count. After a blockage, replies may still be unread.
     const expectation& next = expected_.front();
     const bool is_ping = next.kind == expectation::kind_type::ping;
-    return std::max(next.sent_at, blocked_until_) +
-           (is_ping ? settings_.silence_timeout / 2 : settings_.silence_timeout);
+    const core::duration blocked = blocked_in_all_ - next.blocked_before;
+    const core::duration limit =
+        is_ping ? settings_.silence_timeout / 2 : settings_.silence_timeout;
+    return std::max(next.sent_at + blocked + limit, blocked_until_ + settings_.silence_timeout / 4);
 }
 
 std::string connection::late_reason() const {

@@ -157,6 +157,7 @@ private:
         enum class kind_type : std::uint8_t { probe, ping, batch };
         kind_type kind = kind_type::batch;
         core::time_point sent_at;
+        core::duration blocked_before{};  // `blocked_in_all_` at that time.
         sent_batch sent;
     };
 
@@ -209,6 +210,7 @@ private:
     core::time_point watch_due_;    // Expiry of `watch_timer_`.
     core::duration blocked_for_{};  // Minimum duration of the latest blockage of the event loop.
     core::time_point blocked_until_ = core::time_point::min();
+    core::duration blocked_in_all_{};  // The durations of all blockages.
 };
 
 }  // namespace colock::instance::redis

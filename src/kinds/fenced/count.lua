@@ -1,6 +1,6 @@
 -- Advances a lock's fence counter under any holder. It is the second half of fence.lua or share.lua. A
--- cluster node needs it if it has only one of the two keys while their slot moves. The caller already
--- has the lock's key.
+-- cluster node needs it if it has only one of the two keys while their slot moves. The first half has found
+-- that the caller has the lock's key.
 --
 -- KEYS[1]  The counter.
 -- ARGV[1]  The smallest value for the counter, or 0 for none.

@@ -49,6 +49,16 @@ enum class fence_use : std::uint8_t {
 
 /// The part of a step that advances the fence counter for the holder of the key, without a look at the key.
 inline constexpr std::uint8_t counter_part = 1;
+
+/// Returns the part of `step::confirm` that comes before the counter's part: it checks that the token still holds
+/// the key. It extends the key by no time.
+inline kinds::command check_of_holder(kinds::command confirm) {
+    confirm.step = core::step::extend;
+    confirm.ttl = core::milliseconds(0);
+    return confirm;
+}
+
+/// Writes the counter's part of a step.
 void write_count(const kinds::command& command, fence_use use, script_form form,
                  resp::command_writer& to);
 

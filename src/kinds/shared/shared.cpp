@@ -126,7 +126,7 @@ public:
             return {take, count};
         }
         if (command.step == step::confirm && command.value != 0) {
-            return {count};
+            return {check_of_holder(command), count};
         }
         return {};
     }

@@ -211,8 +211,8 @@ public:
     void abandon() noexcept;
 
     /// Gives up the lease, so that another process can go on with it. The watchdog stops, nothing is sent, and the
-    /// keys stay on the servers. The result is one line of text with the name, the token, the kind and the fence.
-    /// Pass it to the other process, which calls `adopt`. docs/handover.md shows how.
+    /// keys stay on the servers. The result is one line of text with the name, the token, the kind, the ttl and
+    /// the fence. Pass it to the other process, which calls `adopt`. docs/handover.md shows how.
     ///
     /// The other process has as long as `valid_until()` said at this moment. To give it a full ttl, call `extend`
     /// first. If nobody adopts the lease, the keys expire, and the lock is free.

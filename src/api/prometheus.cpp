@@ -215,12 +215,14 @@ std::string decimal(std::uint64_t value) {
 }
 
 /// A duration in seconds. It is exact. A negative one becomes 0.
-std::string seconds(std::chrono::nanoseconds duration) {
-    constexpr std::uint64_t nanoseconds_per_second = 1'000'000'000;
+template <typename Period>
+std::string seconds(std::chrono::duration<std::int64_t, Period> duration) {
+    static_assert(Period::num == 1);
+    constexpr std::uint64_t per_second = Period::den;
     const auto all = static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0));
-    std::string result = decimal(all / nanoseconds_per_second);
-    if (const std::uint64_t rest = all % nanoseconds_per_second; rest != 0) {
-        std::string fraction = decimal(nanoseconds_per_second + rest);  // "1" and nine digits
+    std::string result = decimal(all / per_second);
+    if (const std::uint64_t rest = all % per_second; rest != 0) {
+        std::string fraction = decimal(per_second + rest);  // "1" and the digits of the fraction
         fraction.front() = '.';
         fraction.erase(fraction.find_last_not_of('0') + 1);
         result += fraction;

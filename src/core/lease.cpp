@@ -430,7 +430,8 @@ lease_step lease::on_held(const event& e, time_point now) {
                     return {};
             }
         case kind::timer:
-            if (counts() && now >= asked_ + settings_->instance_timeout) {
+            if (counts() && now >= asked_ + settings_->instance_timeout &&
+                now < watchdog().loss_time()) {
                 votes_.fail_silent(failure::timeout);
                 return decide_share(now);
             }

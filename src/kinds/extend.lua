@@ -7,7 +7,7 @@
 --
 -- KEYS[1]  The key. It is a string, the token that holds it, or a sorted set of readers' tokens.
 -- ARGV[1]  The token.
--- ARGV[2]  The ttl in milliseconds.
+-- ARGV[2]  The ttl in milliseconds. 0 only checks that the token holds the key.
 -- Returns  One of these replies:
 -- * 1: extended.
 -- * 2: extended, and a writer waits.
@@ -21,7 +21,7 @@ local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
 local value = redis.pcall('get', key)
 if value == token then
-    if redis.call('pttl', key) < ttl then
+    if redis.call('pttl', key) < ttl and ttl > 0 then
         redis.call('pexpire', key, ttl)
     end
     return 1
@@ -33,6 +33,9 @@ end
 value = type(value) == 'table' and look('get', key) or value  -- Raises the error unless it is WRONGTYPE.
 
 if is_former(value, token) then  -- The lease was a writer's and is now a reader's.
+    if ttl == 0 then
+        return 1
+    end
     local life = math.max(ttl, redis.call('pttl', key))
     local tried = redis.pcall('set', key, '', 'nx', 'px', 1)  -- The key exists, so this changes nothing.
     if type(tried) == 'table' and tried.err and not string.find(tried.err, 'OOM', 1, true) then

@@ -320,7 +320,7 @@ colock_mutant(
     NAME extend_shortens
     WHAT "a late extend shortens the life of a key"
     FILE src/kinds/extend.lua
-    FIND [[    if redis.call('pttl', key) < ttl then
+    FIND [[    if redis.call('pttl', key) < ttl and ttl > 0 then
         redis.call('pexpire', key, ttl)
     end]]
     WITH [[    redis.call('pexpire', key, ttl)]]
@@ -1593,7 +1593,7 @@ colock_mutant(
     NAME renewal_needs_memory
     WHAT "a renewal writes the key anew, which needs memory"
     FILE src/kinds/extend.lua
-    FIND [[    if redis.call('pttl', key) < ttl then
+    FIND [[    if redis.call('pttl', key) < ttl and ttl > 0 then
         redis.call('pexpire', key, ttl)
     end]]
     WITH [[    redis.call('set', key, token, 'px', ttl)]]

@@ -75,6 +75,7 @@ public:
         if (next.empty() || !goes_on) {
             owner.end_detour(*this, groups ? groups->result() : vote, now);
         } else if (owner.stopped_) {
+            partly_done = true;
             owner.end_detour(*this, core::vote::failed(core::failure::down), now);
         } else {
             take_next();

@@ -554,7 +554,11 @@ core::time_point connection::due() const noexcept {
     // The time for which the event loop was blocked does not count. After a blockage, replies may still be unread.
     const expectation& next = expected_.front();
     const bool is_ping = next.kind == expectation::kind_type::ping;
-    const core::duration blocked = blocked_in_all_ - next.blocked_before;
+    core::duration blocked = blocked_in_all_ - next.blocked_before;
+    if (blocked != core::duration::
+                       zero()) {  // The first of these blockages may have begun before the command.
+        blocked = std::clamp(blocked_until_ - next.sent_at, core::duration::zero(), blocked);
+    }
     const core::duration limit =
         is_ping ? settings_.silence_timeout / 2 : settings_.silence_timeout;
     return std::max(next.sent_at + blocked + limit, blocked_until_ + settings_.silence_timeout / 4);

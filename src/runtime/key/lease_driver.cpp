@@ -339,7 +339,7 @@ void lease_driver::hand_over(handover_operation& asker) {
     asker.finish(lease_result::done);
     ++client_.counts.detached;
     note_leaving(asker.holder());
-    holders_.remove(asker.holder(), false);
+    static_cast<void>(holders_.leaves_others(asker.holder(), false));
     end_ownership();
     end_loss_waiters(lease_result::not_held);
     drive(event::just(event::kind_type::abandon), client_.turn.now());

@@ -233,6 +233,9 @@ colock_wait_seconds_count 7
 )");
     BOOST_TEST(series_of(text, "colock_hold_seconds_sum") ==
                strings{"colock_hold_seconds_sum 0.000001"});
+    one.histograms.holds.sum = std::chrono::hours(24 * 365 * 1000);  // of many leases
+    BOOST_TEST(series_of(text_of(one), "colock_hold_seconds_sum") ==
+               strings{"colock_hold_seconds_sum 31536000000"});
 }
 
 /// A snapshot of one's own may be inconsistent, and still the text is valid.

@@ -242,6 +242,23 @@ BOOST_AUTO_TEST_CASE(a_hold_that_ends_by_a_detach_counts_once) {
     BOOST_TEST(counts_of(*client).held == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_holder_that_has_detached_its_lease_does_not_release_it) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto first = read(*client);
+    const auto second = read(*client);
+    expect_granted(three, {first, second});
+    second->let_go();
+    const auto made = std::make_shared<virtual_detach>(first->lease, first->holder_number);
+    made->start(made);
+    three.world().run_for(1s);
+    BOOST_TEST((made->result() == runtime::lease_result::done));
+    const auto release = first->release();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST(release->was_not_held);
+    BOOST_TEST(count_of(counts_of(*client).holds) == 2U);
+}
+
 // The blocked event loop detaches the lease before any timer has run.
 BOOST_AUTO_TEST_CASE(a_lease_that_is_over_is_lost_and_not_detached) {
     virtual_deployment three(3);

@@ -384,12 +384,14 @@ public:
     void deliver() override {
         told = outcome();
         was_cancelled = result() == runtime::lease_result::cancelled;
+        was_not_held = result() == runtime::lease_result::not_held;
     }
     /// Returns the details after `no_quorum`.
     [[nodiscard]] const std::string& details() { return lease().no_quorum_details(); }
 
     std::optional<core::release_outcome> told;
     bool was_cancelled = false;
+    bool was_not_held = false;
 };
 
 /// A downgrade that records its result.

@@ -820,6 +820,9 @@ void client::finish(user& u) {
                 on_detached(*text);
                 return;
             }
+            if (h.lost()) {
+                return;  // See `clean_up`.
+            }
         }
         if (world_.random.chance(0.05)) {
             abandon(h);

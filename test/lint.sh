@@ -121,4 +121,4 @@ cd "$colock_root"
 if ((${#format[@]} > 0)); then format_sources "${format[@]}"; fi
 if $reference; then colock_build docs; fi
 if $tidy; then tidy_library; fi
-say "nothing to complain about"
+say "lint passed"

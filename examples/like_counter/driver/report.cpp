@@ -61,16 +61,17 @@ void print_conclusion(std::ostream& out, const nlohmann::json& result) {
     const bool locking = result.at("locking").get<bool>();
     if (is_good(result)) {
         out << (locking ? "Good: every like was counted exactly once.\n"
-                        : "No drift this time, though nothing was locked: luck.\n");
+                        : "The counters agree, although nothing was locked. A longer run shows the "
+                          "drift.\n");
     } else if (result.at("wishes") == 0) {
-        out << "Bad: no like got through.\n";
+        out << "Bad: no like was accepted.\n";
     } else if (result.value("stale_writes_refused", std::uint64_t{0}) <
                result.value("stale_writes_made", std::uint64_t{0})) {
         out << "Bad: a write that came too late was not refused.\n";
     } else if (locking) {
         out << "Bad: the counters have drifted apart, or the lock let two in.\n";
     } else {
-        out << "The counters have drifted apart: expected, as nothing was locked.\n";
+        out << "The counters have drifted apart. This is expected, because nothing was locked.\n";
     }
 }
 

@@ -8,7 +8,6 @@
 #include "kinds/label.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -23,6 +22,7 @@ constexpr std::string_view version = "colock-lease/1";
 constexpr std::string_view no_values = "-";
 constexpr std::uint64_t longest_ttl = 86'400'000;  // In milliseconds, see `lock_options::ttl`.
 constexpr std::size_t fields_before_keys = 7;
+constexpr std::string_view hexadecimal_digits = "0123456789abcdef";
 constexpr std::string_view plain_signs = "-._:/{}";
 
 constexpr bool is_alphanumeric(char c) noexcept {
@@ -43,7 +43,6 @@ constexpr unsigned digit(char c) noexcept {
 }
 
 std::string encoded(std::string_view key) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string result;
     for (const char c : key) {
         if (is_plain(c)) {
@@ -51,8 +50,8 @@ std::string encoded(std::string_view key) {
         } else {
             const auto byte = static_cast<unsigned char>(c);
             result += '%';
-            result += digits[byte / 16U];
-            result += digits[byte % 16U];
+            result += hexadecimal_digits[byte / 16U];
+            result += hexadecimal_digits[byte % 16U];
         }
     }
     return result;
@@ -113,11 +112,12 @@ bool are_values(std::string_view text, std::uint64_t first) {
 }
 
 std::string checksum_of(std::string_view text) {
-    constexpr std::size_t size = 16;
-    std::array<char, size> digits{};
-    const auto end = std::to_chars(digits.begin(), digits.end(), core::stable_hash(text), 16).ptr;
-    const std::string_view found(digits.begin(), end);
-    return std::string(size - found.size(), '0').append(found);
+    std::uint64_t rest = core::stable_hash(text);
+    std::string result(16, '0');
+    for (std::size_t i = result.size(); i-- != 0; rest /= 16U) {
+        result[i] = hexadecimal_digits[rest % 16U];
+    }
+    return result;
 }
 
 std::string wrong(std::string_view field, std::string_view value, std::string_view wanted) {

@@ -555,8 +555,8 @@ core::time_point connection::due() const noexcept {
     const expectation& next = expected_.front();
     const bool is_ping = next.kind == expectation::kind_type::ping;
     core::duration blocked = blocked_in_all_ - next.blocked_before;
-    if (blocked != core::duration::
-                       zero()) {  // The first of these blockages may have begun before the command.
+    if (blocked != core::duration::zero()) {
+        // The first blockage may have begun before the command was sent. That part of it does not excuse the server.
         blocked = std::clamp(blocked_until_ - next.sent_at, core::duration::zero(), blocked);
     }
     const core::duration limit =

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace colock::kinds {
 
@@ -24,6 +26,21 @@ vote used_up() {
 }
 
 }  // namespace
+
+std::vector<kinds::command> key_and_counter(const kinds::command& command, kinds::command take) {
+    kinds::command count = command;
+    count.part = counter_part;
+    if (command.step == core::step::acquire) {
+        return {std::move(take), std::move(count)};
+    }
+    if (command.step == core::step::confirm && command.value != 0) {
+        kinds::command check = command;
+        check.step = core::step::extend;
+        check.ttl = core::milliseconds(0);
+        return {std::move(check), std::move(count)};
+    }
+    return {};
+}
 
 void write_count(const kinds::command& command, fence_use use, script_form form,
                  resp::command_writer& to) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::kinds {
 
@@ -50,13 +51,10 @@ enum class fence_use : std::uint8_t {
 /// The part of a step that advances the fence counter for the holder of the key, without a look at the key.
 inline constexpr std::uint8_t counter_part = 1;
 
-/// Returns the part of `step::confirm` that comes before the counter's part: it checks that the token still holds
-/// the key. It extends the key by no time.
-inline kinds::command check_of_holder(kinds::command confirm) {
-    confirm.step = core::step::extend;
-    confirm.ttl = core::milliseconds(0);
-    return confirm;
-}
+/// Divides a step that needs the key and its counter: first the key's part, then the counter's part. `take` is
+/// the command that acquires the key alone. A step that confirms a value first checks that the token still holds
+/// the key, by an extend with a ttl of 0. Returns no parts for another step. See `lock_kind::apart`.
+std::vector<kinds::command> key_and_counter(const kinds::command& command, kinds::command take);
 
 /// Writes the counter's part of a step.
 void write_count(const kinds::command& command, fence_use use, script_form form,

@@ -84,19 +84,10 @@ public:
         return counts(command);
     }
 
-    /// The key first, and then the counter.
     [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
-        kinds::command count = command;
-        count.part = counter_part;
-        if (command.step == step::acquire) {
-            kinds::command take = command;
-            take.kind = &exclusive;
-            return {take, count};
-        }
-        if (command.step == step::confirm && command.value != 0) {
-            return {check_of_holder(command), count};
-        }
-        return {};
+        kinds::command take = command;
+        take.kind = &exclusive;
+        return key_and_counter(command, take);
     }
 
 private:

@@ -117,18 +117,10 @@ public:
         if (!is_fenced()) {
             return {};
         }
-        kinds::command count = command;
-        count.part = counter_part;
-        if (command.step == step::acquire) {
-            kinds::command take = command;
-            take.kind = &shared;
-            take.contended = true;
-            return {take, count};
-        }
-        if (command.step == step::confirm && command.value != 0) {
-            return {check_of_holder(command), count};
-        }
-        return {};
+        kinds::command take = command;
+        take.kind = &shared;
+        take.contended = true;
+        return key_and_counter(command, take);
     }
 
 private:

@@ -100,9 +100,13 @@ BOOST_AUTO_TEST_CASE(a_text_with_a_wrong_field_is_refused) {
                    "its list of values is '" + std::string(values) +
                        "', not increasing numbers that begin with the value");
     }
-    for (const char* const name : {"%", "%1", "%zz", "a%2", "", "a\n", "a+b"}) {
-        BOOST_TEST(problem_of(text_with(front + " 10 0 - " + name)).find("its name is '") == 0U);
+    for (const char* const name : {"%", "%1", "%zz", "a%2", "", "a+b"}) {
+        BOOST_TEST(problem_of(text_with(front + " 10 0 - " + name)) ==
+                   "its name is '" + std::string(name) +
+                       "', not a name as lease::detach writes it");
     }
+    BOOST_TEST(problem_of(text_with(front + " 10 0 - a\n")) ==
+               "its name is 'a?', not a name as lease::detach writes it");
     BOOST_TEST(problem_of(std::string(100, '\n')) ==
                "its first field is '" + std::string(40, '?') + "...', not colock-lease/1");
 }

@@ -56,6 +56,12 @@ public:
     void deliver() override {}
 };
 
+std::shared_ptr<virtual_detach> detach(const virtual_acquire& holder) {
+    const auto made = std::make_shared<virtual_detach>(holder.lease, holder.holder_number);
+    made->start(made);
+    return made;
+}
+
 /// The servers do not answer any more, so the lease of their client is lost.
 void silence(virtual_deployment& all, std::size_t servers) {
     for (std::size_t i = 0; i != servers; ++i) {
@@ -215,10 +221,7 @@ BOOST_AUTO_TEST_CASE(each_way_to_end_a_hold_counts_once) {
     expect(counts_of(*client).holds, 2, 1400ms);
     held([](virtual_acquire& one) { one.lease->abandon(one.holder_number); });
     expect(counts_of(*client).holds, 3, 2100ms);
-    held([](virtual_acquire& one) {
-        const auto made = std::make_shared<virtual_detach>(one.lease, one.holder_number);
-        made->start(made);
-    });
+    held([](virtual_acquire& one) { static_cast<void>(detach(one)); });
     expect(counts_of(*client).holds, 4, 2800ms);
     BOOST_TEST(overstays(*client) == 0U);
 }
@@ -232,8 +235,7 @@ BOOST_AUTO_TEST_CASE(a_hold_that_ends_by_a_detach_counts_once) {
     BOOST_TEST_REQUIRE((second->lease == first->lease));
     three.world().run_for(1s);
     first->let_go();
-    const auto made = std::make_shared<virtual_detach>(second->lease, second->holder_number);
-    made->start(made);
+    static_cast<void>(detach(*second));
     three.world().run_for(1s);
     static_cast<void>(second->release());
     second->let_go();
@@ -249,8 +251,7 @@ BOOST_AUTO_TEST_CASE(a_holder_that_has_detached_its_lease_does_not_release_it) {
     const auto second = read(*client);
     expect_granted(three, {first, second});
     second->let_go();
-    const auto made = std::make_shared<virtual_detach>(first->lease, first->holder_number);
-    made->start(made);
+    const auto made = detach(*first);
     three.world().run_for(1s);
     BOOST_TEST((made->result() == runtime::lease_result::done));
     const auto release = first->release();
@@ -265,8 +266,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_over_is_lost_and_not_detached) {
     const auto client = three.make_client();
     const auto lease = client->lock("a");
     three.world().be_busy_for(11s);
-    const auto made = std::make_shared<virtual_detach>(lease->lease, lease->holder_number);
-    made->start(made);
+    const auto made = detach(*lease);
     BOOST_TEST((made->result() != runtime::lease_result::done));
     BOOST_TEST((lease->lease->loss(lease->holder_number) != core::loss::none));
     BOOST_TEST(counts_of(*client).detached == 0U);

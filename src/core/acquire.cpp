@@ -9,8 +9,6 @@
 
 namespace colock::core {
 
-using kind = acquire::event::kind_type;
-
 acquire::acquire(const acquire_settings& settings, std::uint64_t seed)
     : settings_(settings), random_(seed) {}
 

@@ -154,6 +154,8 @@ public:
     }
 
 private:
+    using kind = event::kind_type;
+
     enum class status : std::uint8_t { idle, attempting, backing_off, parked, quarantined, ended };
 
     step begin_attempt(time_point now);

@@ -7,9 +7,6 @@
 
 namespace colock::core {
 
-using purpose = lease_tag::purpose_type;
-using kind = lease::event::kind_type;
-
 lease_step lease::resume(const event& e, time_point now) {
     learn(e);
     switch (status_) {

@@ -274,6 +274,9 @@ public:
     [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&part_); }
 
 private:
+    using purpose = lease_tag::purpose_type;
+    using kind = event::kind_type;
+
     enum class status : std::uint8_t {
         attempting,
         raising,  // A later round of an attempt.

@@ -7,8 +7,6 @@
 
 namespace colock::core {
 
-using kind = settlement::event::kind_type;
-
 settlement::step settlement::resume(const event& e, time_point now) {
     switch (status_) {
         case status::idle:

@@ -119,6 +119,8 @@ public:
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
 private:
+    using kind = event::kind_type;
+
     enum class status : std::uint8_t { idle, asking, storing, ended };
 
     step ask(message what, time_point now);

@@ -14,9 +14,6 @@
 namespace colock::runtime {
 namespace {
 
-using purpose = core::lease_tag::purpose_type;
-using event = core::lease::event;
-
 constexpr std::uint32_t no_holder = std::numeric_limits<std::uint32_t>::max();
 
 /// Returns the release outcome for one of several holders. The servers are not involved: the others keep the

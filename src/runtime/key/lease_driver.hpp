@@ -242,6 +242,9 @@ public:
     void on_abandon() noexcept;
 
 private:
+    using purpose = core::lease_tag::purpose_type;
+    using event = core::lease::event;
+
     template <typename Operation>
     using waiters =
         boost::intrusive::list<Operation, boost::intrusive::base_hook<waiting_for_lease>,
@@ -284,7 +287,7 @@ private:
     /// Returns whether an operation waits for the end of the attempt.
     [[nodiscard]] bool is_attempt() const noexcept { return queue_ != nullptr && !is_at_key(); }
     void drive(const core::lease::event& e, core::time_point now);
-    void resume(const core::lease::event& e, core::time_point now);
+    void resume(const event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     void act(const core::lease_step& step, core::time_point now);
     void tell_queue(const core::lease_step& step, core::time_point now);

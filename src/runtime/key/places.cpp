@@ -14,9 +14,6 @@
 namespace colock::runtime {
 namespace {
 
-using event = core::queue_place::event;
-using kind = event::kind_type;
-
 // Such a lock has only one instance.
 constexpr std::size_t keeper = 0;
 

@@ -73,6 +73,9 @@ public:
     void on_abandon() noexcept;
 
 private:
+    using event = core::queue_place::event;
+    using kind = event::kind_type;
+
     enum class question : instance::command_tag { enter, stay, lock, before, leave };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -81,7 +84,7 @@ private:
     void on_time(core::time_point now) override;
 
     void add(std::uint64_t place, core::time_point now);
-    void resume(const core::queue_place::event& e, core::time_point now);
+    void resume(const event& e, core::time_point now);
     void carry_out(const core::queue_place::step& step, core::time_point now);
     kinds::command& ask(question what, core::step step, std::string_view key, core::time_point now,
                         std::uint64_t place = 0);

@@ -14,10 +14,7 @@
 namespace colock::runtime {
 namespace {
 
-using event = core::queue_ticket::event;
-using kind = event::kind_type;
-
-core::queue_ticket_settings settings_for(const lock_policy& policy) {
+core::queue_ticket_settings ticket_settings_for(const lock_policy& policy) {
     core::queue_ticket_settings settings;
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
@@ -49,7 +46,7 @@ ticket::ticket(key_queue& queue, std::shared_ptr<const lock_spec> wanted, std::s
       queue_(&queue),
       keeper_(keeper),
       number_(make_number(client_.world.random())),
-      machine_(settings_for(*spec_->policy)) {}
+      machine_(ticket_settings_for(*spec_->policy)) {}
 
 void ticket::join() {
     resume(event::join(client_.contention.join_from(spec_->key_hash)));

@@ -68,6 +68,9 @@ public:
     void on_abandon() noexcept;
 
 private:
+    using event = core::queue_ticket::event;
+    using kind = event::kind_type;
+
     enum class question : instance::command_tag { join, lock, before, leave };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -78,8 +81,8 @@ private:
     [[nodiscard]] bool concerned_by(std::size_t index) const noexcept {
         return queue_ != nullptr && index == keeper_;
     }
-    void resume(const core::queue_ticket::event& e);
-    void resume(const core::queue_ticket::event& e, core::time_point now);
+    void resume(const event& e);
+    void resume(const event& e, core::time_point now);
     void carry_out(const core::queue_ticket::step& step, core::time_point now);
     void ask(question what, core::step step, std::string_view key, core::time_point now);
     void watch_before();

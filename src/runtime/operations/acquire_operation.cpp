@@ -16,8 +16,6 @@
 namespace colock::runtime {
 namespace {
 
-using event = core::acquire::event;
-
 /// Maximum time at the first name while another name is held. The operation then lets those behind it pass.
 /// Later stands are shorter.
 constexpr core::duration longest_stand = std::chrono::milliseconds(100);
@@ -27,7 +25,7 @@ constexpr core::duration later_stand = std::chrono::milliseconds(10);
 /// attempts.
 constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
 
-core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
+core::acquire_settings acquire_settings_for(const lock_policy& policy, core::time_point deadline) {
     core::acquire_settings settings;
     settings.instances = policy.lease.instances;
     settings.retry = policy.retry;
@@ -235,8 +233,8 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
 void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
-    machine_ =
-        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), loop_.next_seed());
+    machine_ = make_recycled<core::acquire>(acquire_settings_for(*spec_->policy, deadline_),
+                                            loop_.next_seed());
     if (has_waited_for_start) {
         machine_->no_quorum_since(arrived_);
     } else if (queue_->no_quorum_since() != core::never) {

@@ -169,6 +169,8 @@ protected:
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
 private:
+    using event = core::acquire::event;
+
     enum class stage : std::uint8_t {
         in_local_queue,
         next,               ///< At the key. Begins at the end of the turn.
@@ -197,7 +199,7 @@ private:
     void wait_for_start();
     void wait_for_turn();
     void start_attempts();
-    void resume(const core::acquire::event& e);
+    void resume(const event& e);
     void carry_out(const core::acquire::step& step, core::time_point now);
     void begin_attempt(core::time_point now);
     void wait_to_be_sent(core::time_point now);

@@ -11,10 +11,9 @@
 namespace colock::runtime {
 namespace {
 
-using event = core::write::event;
 using core::write_outcome;
 
-core::write_settings settings_for(const record_spec& spec, const record_request& request) {
+core::write_settings write_settings_for(const record_spec& spec, const record_request& request) {
     return {.changes = request.writes,
             .retry = spec.retry,
             .unavailable_timeout = spec.unavailable_timeout};
@@ -55,14 +54,14 @@ record_operation::record_operation(std::shared_ptr<const record_spec> spec, reco
     : spec_(std::move(spec)),
       loop_(*spec_->owner),
       request_(std::move(request)),
-      machine_(settings_for(*spec_, request_), 0) {}
+      machine_(write_settings_for(*spec_, request_), 0) {}
 
 record_operation::~record_operation() = default;
 
 /// The operation may be created on any thread, so the random numbers are drawn here, from the engine's
 /// generator.
 void record_operation::on_start() {
-    machine_ = core::write(settings_for(*spec_, request_), loop_.next_seed());
+    machine_ = core::write(write_settings_for(*spec_, request_), loop_.next_seed());
     if (request_.writes) {
         id_ = draw_id(loop_.world);
     }

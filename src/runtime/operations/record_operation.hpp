@@ -69,6 +69,8 @@ protected:
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
 private:
+    using event = core::write::event;
+
     void on_start() final;
     void on_time(core::time_point now) final;
     void on_admitted(core::time_point now) final;
@@ -76,7 +78,7 @@ private:
                  core::time_point now) final;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const final;
 
-    void resume(const core::write::event& e, core::time_point now);
+    void resume(const event& e, core::time_point now);
     void carry_out(const core::write::step& step, core::time_point now);
     void send();
     void finish(core::write_outcome outcome);

@@ -12,20 +12,17 @@ namespace colock::runtime {
 namespace {
 
 using core::settlement_outcome;
-using event = core::settlement::event;
-using message = core::settlement::message;
-using task = core::settlement::task_type;
 
-core::settlement_settings settings_for(const lock_policy& policy) {
+core::settlement_settings settlement_settings_for(const lock_policy& policy) {
     return {.instances = policy.lease.instances,
             .instance_timeout = policy.lease.instance_timeout,
             .retry = policy.retry};
 }
 
 core::settlement make_machine(const lock_policy& policy, const settlement_request& request) {
-    return request.task == task::complete
-               ? core::settlement(settings_for(policy), request.record, request.life)
-               : core::settlement(settings_for(policy), request.task);
+    return request.task == core::settlement::task_type::complete
+               ? core::settlement(settlement_settings_for(policy), request.record, request.life)
+               : core::settlement(settlement_settings_for(policy), request.task);
 }
 
 }  // namespace

@@ -71,6 +71,10 @@ protected:
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
 private:
+    using event = core::settlement::event;
+    using message = core::settlement::message;
+    using task = core::settlement::task_type;
+
     void on_start() final;
     void on_time(core::time_point now) final;
     void on_admitted(core::time_point now) final;
@@ -84,7 +88,7 @@ private:
     void begin(core::time_point now);
     [[nodiscard]] core::time_point end_of_completion() const noexcept;
     [[nodiscard]] bool has_lost_lease(core::time_point now) const noexcept;
-    void resume(const core::settlement::event& e, core::time_point now);
+    void resume(const event& e, core::time_point now);
     void send(const core::settlement::step& step, core::time_point now);
     void finish(core::settlement_outcome outcome);
     void explain(core::settlement_outcome outcome);

@@ -102,6 +102,7 @@ measure_part() {
     fi
 }
 
+# shellcheck disable=SC2317  # measure() calls it
 run_in() { cd "$1" && shift && "$@"; }
 
 # The first command line of this section, without the folder of a user's shell.
@@ -114,6 +115,7 @@ print_lines() {
     printf '%-11s %8s %8s %8s\n' lines code comment blank
     local each
     for each in src include test examples; do
+        # shellcheck disable=SC2016  # the variables are those of awk
         git -C "$folder" ls-files "$each" | grep -vE '(package-lock\.json|\.svg|/corpus/.*|_seeds\.txt)$' | (cd "$folder" && xargs awk -v name="$each" '
             FNR == 1 {
                 block = 0

@@ -14,22 +14,14 @@
 #include "runtime/key/announcement.hpp"
 #include "runtime/key/contention_history.hpp"
 #include "runtime/key/key_queue.hpp"
-#include "runtime/key/lease_driver.hpp"
 #include "runtime/key/owners.hpp"
-#include "runtime/key/places.hpp"
-#include "runtime/key/ticket.hpp"
 #include "runtime/key/watcher.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
 #include "runtime/loop/loop_monitor.hpp"
-#include "runtime/operations/acquire_operation.hpp"
-#include "runtime/operations/inquiry_operation.hpp"
-#include "runtime/operations/record_operation.hpp"
-#include "runtime/operations/settlement_operation.hpp"
 
 #include <boost/intrusive/list.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +32,14 @@
 #include <vector>
 
 namespace colock::runtime {
+
+class acquire_operation;
+class inquiry_operation;
+class lease_driver;
+class places;
+class record_operation;
+class settlement_operation;
+class ticket;
 
 /// How long an instance that may have lost locks grants none. Also the maximum ttl of a lock. 0 = unlimited.
 struct quarantine_lengths {
@@ -84,10 +84,10 @@ struct members {
 /// The parts of a client that its queues, leases and tickets use. They do not depend on the engine, which
 /// owns these parts and notifies its members.
 struct client_context : loop {
-    client_context(environment& world_of_client, engine_settings checked)
-        : loop(world_of_client),
-          events(turn, std::move(checked.receiver)),
-          settings(std::move(checked)) {}
+    client_context(environment& world_of_client, engine_settings checked);
+    client_context(const client_context&) = delete;
+    client_context& operator=(const client_context&) = delete;
+    ~client_context();
 
     runtime::events events;
     const engine_settings settings;  // Without the receiver.
@@ -109,16 +109,7 @@ struct client_context : loop {
     bool closing = false;
 
     /// Counts a lease that an operation has got after this wait.
-    void note_acquired(const lease_driver& lease, core::duration waited) noexcept {
-        // The time of the turn may be slightly old.
-        waited = std::max(waited, core::duration::zero());
-        ++counts.acquired;
-        counts.waits.add(waited);
-        events.add([&] {
-            return acquired_event{std::string(lease.resource()), std::string(lease.token()),
-                                  lease.fence(), lease.is_shared(lease.holder()), waited};
-        });
-    }
+    void note_acquired(const lease_driver& lease, core::duration waited) noexcept;
 
     void release_started() noexcept { ++counts.releasing; }
     void release_ended() {

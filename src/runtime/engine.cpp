@@ -1,6 +1,13 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "runtime/engine.hpp"
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/key/places.hpp"
+#include "runtime/key/ticket.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+#include "runtime/operations/inquiry_operation.hpp"
+#include "runtime/operations/record_operation.hpp"
+#include "runtime/operations/settlement_operation.hpp"
 
 #include <algorithm>
 

@@ -4,6 +4,10 @@
 
 #include "runtime/client_context.hpp"
 #include "runtime/describe.hpp"
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/key/places.hpp"
+#include "runtime/key/ticket.hpp"
+#include "runtime/operations/acquire_operation.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,0 +1,37 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/client_context.hpp"
+
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/key/places.hpp"
+#include "runtime/key/ticket.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+#include "runtime/operations/inquiry_operation.hpp"
+#include "runtime/operations/record_operation.hpp"
+#include "runtime/operations/settlement_operation.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace colock::runtime {
+
+client_context::client_context(environment& world_of_client, engine_settings checked)
+    : loop(world_of_client),
+      events(turn, std::move(checked.receiver)),
+      settings(std::move(checked)) {}
+
+client_context::~client_context() = default;
+
+void client_context::note_acquired(const lease_driver& lease, core::duration waited) noexcept {
+    // The time of the turn may be slightly old.
+    waited = std::max(waited, core::duration::zero());
+    ++counts.acquired;
+    counts.waits.add(waited);
+    events.add([&] {
+        return acquired_event{std::string(lease.resource()), std::string(lease.token()),
+                              lease.fence(), lease.is_shared(lease.holder()), waited};
+    });
+}
+
+}  // namespace colock::runtime

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 namespace like_counter::driver {
 namespace {
 
-constexpr auto poll_interval = std::chrono::milliseconds(20);
+constexpr auto startup_poll_interval = std::chrono::milliseconds(20);
 
 bool is_quiet(const nlohmann::json& status) {
     return status.is_object() && status.at("service").at("in_flight").get<int>() == 0;
@@ -31,7 +31,7 @@ bool is_ready(const nlohmann::json& status) {
 }
 
 asio::awaitable<void> pause(asio::any_io_executor executor) {
-    asio::steady_timer timer(std::move(executor), poll_interval);
+    asio::steady_timer timer(std::move(executor), startup_poll_interval);
     co_await timer.async_wait(asio::use_awaitable);
 }
 

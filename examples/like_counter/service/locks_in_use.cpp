@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 namespace like_counter {
 namespace {
 
-double milliseconds(std::chrono::nanoseconds time) {
+double in_ms(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
@@ -36,7 +36,7 @@ nlohmann::json to_json(const colock::lease_info& lease, steady_clock::time_point
             {"holder", lease.label.empty() ? lease.token : lease.label},
             {"holders", lease.holders},
             {"fence", std::move(fence)},
-            {"age_ms", milliseconds(now - lease.since)},
+            {"age_ms", in_ms(now - lease.since)},
             {"is_lost", lease.is_lost},
             {"answers", lease.answers}};
 }
@@ -50,7 +50,7 @@ nlohmann::json to_json(const group& waiters, steady_clock::time_point now) {
                                     [](const auto& one) { return !one.is_queued; });
     return {{"name", waiters.front().resource},
             {"waiters", waiters.size()},
-            {"longest_ms", milliseconds(now - waiters.front().since)},
+            {"longest_ms", in_ms(now - waiters.front().since)},
             {"answers", asked == waiters.end() ? std::string() : asked->answers}};
 }
 
@@ -75,11 +75,9 @@ nlohmann::json to_json(const std::optional<percentile>& of) {
     }
     nlohmann::json to;
     if (of->to) {
-        to = milliseconds(*of->to);
+        to = in_ms(*of->to);
     }
-    return {{"ms", milliseconds(of->value)},
-            {"from_ms", milliseconds(of->from)},
-            {"to_ms", std::move(to)}};
+    return {{"ms", in_ms(of->value)}, {"from_ms", in_ms(of->from)}, {"to_ms", std::move(to)}};
 }
 
 }  // namespace

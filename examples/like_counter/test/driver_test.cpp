@@ -2,9 +2,9 @@
 
 // What the driver's verdict rests on: its book of likes, its latencies, its choice of entities.
 
-#include "../driver/histogram.hpp"
-#include "../driver/ledger.hpp"
-#include "../driver/workload.hpp"
+#include "../demo/driver/histogram.hpp"
+#include "../demo/driver/ledger.hpp"
+#include "../demo/driver/workload.hpp"
 
 #include <boost/test/unit_test.hpp>
 

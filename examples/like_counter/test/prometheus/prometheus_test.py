@@ -197,9 +197,9 @@ def main():
     check_counters(root, service)
     page = (root / "docs/prometheus.md").read_text()
     check_table(page, service)
-    check_alerts(example, here / "alerts_test.yml", service)
+    check_alerts(example / "demo", here / "alerts_test.yml", service)
     with tempfile.TemporaryDirectory() as folder:
-        check_dashboard(example / "grafana.json", service, Path(folder))
+        check_dashboard(example / "demo/grafana.json", service, Path(folder))
         samples = re.findall(r"^```promql\n(.*?)^```", page, re.M | re.S)
         lines = [line.split("#")[0].strip() for sample in samples for line in sample.splitlines()]
         check_expressions("docs/prometheus.md", [line for line in lines if line], service, Path(folder))

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-namespace like_counter::driver {
+namespace like_counter {
 namespace {
 
 // Longer than the service makes anyone wait for a lock.
@@ -79,4 +79,4 @@ asio::awaitable<http_reply> http_client::exchange(http::verb method, std::string
                          parsed.is_discarded() ? nlohmann::json() : std::move(parsed)};
 }
 
-}  // namespace like_counter::driver
+}  // namespace like_counter

@@ -2,8 +2,8 @@
 
 #include "page_server.hpp"
 
-#include "../service/json_response.hpp"
 #include "http_client.hpp"
+#include "json_response.hpp"
 #include "page.hpp"  // generated
 #include "together.hpp"
 

@@ -7,8 +7,8 @@
 #include "stage.hpp"
 #include "watch.hpp"
 
-#include "../service/http_message.hpp"
-#include "../service/http_server.hpp"
+#include "http_message.hpp"
+#include "http_server.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

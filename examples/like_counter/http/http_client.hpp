@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef LIKE_COUNTER_DRIVER_HTTP_CLIENT_HPP
-#define LIKE_COUNTER_DRIVER_HTTP_CLIENT_HPP
+#ifndef LIKE_COUNTER_HTTP_CLIENT_HPP
+#define LIKE_COUNTER_HTTP_CLIENT_HPP
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-namespace like_counter::driver {
+namespace like_counter {
 
 struct http_reply {
     unsigned status = 0;
@@ -48,6 +48,6 @@ private:
     boost::beast::flat_buffer buffer_;
 };
 
-}  // namespace like_counter::driver
+}  // namespace like_counter
 
 #endif

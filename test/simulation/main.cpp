@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -36,12 +38,13 @@ struct arguments {
     std::string json;
     std::string summary;
     std::string failed_seeds;
+    std::string mutant_seeds;
+    bool update_seeds = false;
     std::string scenario;
     bool list_scenarios = false;
     bool trace = false;
     bool mutants = false;
-    std::size_t half = 0;  // Of the mutants. 0 selects all.
-    std::string mutant;    // With --mutants: a part of the names. Otherwise the active mutant.
+    std::string mutant;  // With --mutants: a part of the names. Otherwise the active mutant.
     bool list_profiles = false;
 };
 
@@ -64,24 +67,29 @@ seed_range parse_seeds(const std::string& text) {
     throw CLI::ValidationError("--seeds", "'" + text + "' is no range A..B");
 }
 
-/// Reads lines of "SEED PROFILE", and comments.
-std::vector<known_seed> read_seeds(const std::string& file) {
-    std::vector<known_seed> result;
+/// Calls a function with the words of each line that is not only a comment.
+template <class Function>
+void for_each_line(const std::string& option, const std::string& file, Function function) {
     std::ifstream in(file);
     if (!in) {
-        throw CLI::ValidationError("--failed-seeds", "cannot read " + file);
+        throw CLI::ValidationError(option, "cannot read " + file);
     }
     for (std::string line; std::getline(in, line);) {
         std::istringstream words(line.substr(0, line.find('#')));
-        known_seed known;
-        std::string name;
-        if (words >> known.seed >> name) {
-            known.profile = find_profile(name);
-            if (known.profile == nullptr) {
-                throw CLI::ValidationError("--failed-seeds", "no profile '" + name + "'");
-            }
-            result.push_back(known);
+        if (words >> std::ws; !words.eof()) {
+            function(words);
         }
+    }
+}
+
+/// Reads "SEED PROFILE".
+known_seed read_seed(const std::string& option, std::istringstream& words) {
+    known_seed result;
+    std::string name;
+    words >> result.seed >> name;
+    result.profile = find_profile(name);
+    if (result.profile == nullptr) {
+        throw CLI::ValidationError(option, "\"" + words.str() + "\" has no seed and profile");
     }
     return result;
 }
@@ -213,7 +221,9 @@ int run_many(const arguments& a, const profile* named) {
     campaign c;
     c.profile = named;
     if (!a.failed_seeds.empty()) {
-        c.known_seeds = read_seeds(a.failed_seeds);
+        for_each_line("--failed-seeds", a.failed_seeds, [&](std::istringstream& words) {
+            c.known_seeds.push_back(read_seed("--failed-seeds", words));
+        });
     }
     if (a.seconds) {
         c.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -292,15 +302,67 @@ void check_scenarios() {
     }
 }
 
-/// Runs each mutant until it is caught: first in the scenarios that name it, then in random schedules.
+/// Names of mutants with the seeds that catch them.
+using seeds_by_mutant = std::map<std::string, known_seed, std::less<>>;
+
+/// Reads lines of "MUTANT SEED PROFILE".
+seeds_by_mutant read_mutant_seeds(const std::string& file) {
+    seeds_by_mutant result;
+    for_each_line("--mutant-seeds", file, [&](std::istringstream& words) {
+        std::string mutant;
+        words >> mutant;
+        result[mutant] = read_seed("--mutant-seeds", words);
+    });
+    return result;
+}
+
+bool is_caught_by_scenario(std::string_view mutant) {
+    return std::ranges::any_of(scenarios(), [mutant](const scenario& s) {
+        return std::ranges::find(s.catches, mutant) != s.catches.end();
+    });
+}
+
+/// Removes the seeds of mutants that do not need one. Without `--update-seeds`, such a seed is an error.
+void check_mutant_seeds(seeds_by_mutant& seeds, bool is_updated) {
+    std::erase_if(seeds, [is_updated](const seeds_by_mutant::value_type& one) {
+        const std::string& mutant = one.first;
+        const bool exists = std::any_of(mutants, mutants + mutant_count,
+                                        [&](const auto& other) { return other.name == mutant; });
+        const bool is_useless = !exists || is_caught_by_scenario(mutant);
+        if (is_useless && !is_updated) {
+            throw std::runtime_error("mutant_seeds.txt: \"" + mutant + "\" " +
+                                     (exists ? "is caught by a scenario" : "is no mutant") +
+                                     ", so remove its line or use --update-seeds");
+        }
+        return is_useless;
+    });
+}
+
+std::string to_text(const seeds_by_mutant& seeds) {
+    std::ostringstream out;
+    out << "# The seed and the profile that catch each mutant that no scenario names. Written by\n"
+           "# test/simulation/run.sh --mutants --update-seeds\n";
+    for (const auto& [mutant, known] : seeds) {
+        out << mutant << ' ' << known.seed << ' ' << known.profile->name << '\n';
+    }
+    return out.str();
+}
+
+/// Runs each mutant until it is caught: first in the scenarios that name it. If there are none, in the schedule of its
+/// known seed, and then in random schedules.
 int run_mutants(const arguments& a, const profile* named) {
     check_scenarios();
+    seeds_by_mutant seeds;
+    if (!a.mutant_seeds.empty()) {
+        seeds = read_mutant_seeds(a.mutant_seeds);
+        check_mutant_seeds(seeds, a.update_seeds);
+    }
+    std::vector<std::string> searched;
     nlohmann::json report = nlohmann::json::array();
     std::size_t tried = 0;
     std::size_t survivors = 0;
     for (std::size_t i = 0; i != mutant_count; ++i) {
-        const bool is_named = std::string_view(mutants[i].name).find(a.mutant) != std::string::npos;
-        if (!is_named || (a.half != 0 && i % 2 + 1 != a.half)) {
+        if (std::string_view(mutants[i].name).find(a.mutant) == std::string::npos) {
             continue;
         }
         ++tried;
@@ -315,12 +377,19 @@ int run_mutants(const arguments& a, const profile* named) {
             c.profile = named;
             c.seeds = parse_seeds(a.seeds.empty() ? "1..10000" : a.seeds);
             c.most_failures = 1;
+            const auto known = seeds.find(mutants[i].name);
+            if (known != seeds.end()) {
+                c.known_seeds = {known->second};
+            }
             const campaign_result r = run_campaign(c);
             schedules = r.schedules;
             if (!r.failures.empty()) {
-                const std::string& what = r.failures.front().what;
-                sign << "by seed " << r.failures.front().seed << ": "
-                     << what.substr(0, what.find(':'));
+                const auto& [seed, profile, what] = r.failures.front();
+                sign << "by seed " << seed << ": " << what.substr(0, what.find(':'));
+                if (known == seeds.end() || schedules != 1) {
+                    searched.emplace_back(mutants[i].name);
+                    seeds[mutants[i].name] = {seed, find_profile(profile)};
+                }
             }
         }
         const bool is_caught = !sign.view().empty();
@@ -344,6 +413,15 @@ int run_mutants(const arguments& a, const profile* named) {
             "\" is in no mutant's name; test/simulation/mutants.cmake has them");
     }
     std::cout << tried - survivors << " of " << tried << " mutants caught\n";
+    if (a.update_seeds) {
+        write(a.mutant_seeds, to_text(seeds));
+    } else if (!a.mutant_seeds.empty() && !searched.empty()) {
+        std::cout << a.mutant_seeds << " IS OUT OF DATE: its seeds do not catch these mutants. "
+                  << "Run with --update-seeds.\n";
+        for (const std::string& name : searched) {
+            std::cout << "  " << name << '\n';
+        }
+    }
     write(a.json, report.dump(2) + "\n");
     return survivors == 0 ? 0 : 1;
 }
@@ -365,8 +443,11 @@ int run(int argc, char** argv) {
     app.add_flag("--scenarios", a.list_scenarios, "print the scenarios");
     app.add_flag("--trace", a.trace, "print a timeline");
     app.add_flag("--mutants", a.mutants, "run the mutants of the library");
-    app.add_option("--half", a.half, "with --mutants: run every second one")
-        ->check(CLI::Range(1, 2));
+    CLI::Option* mutant_seeds = app.add_option("--mutant-seeds", a.mutant_seeds,
+                                               "with --mutants: file with the seeds to try first");
+    app.add_flag("--update-seeds", a.update_seeds,
+                 "with --mutants: write the seeds that a search has found to that file")
+        ->needs(mutant_seeds);
     app.add_option("--mutant", a.mutant,
                    "with --mutants: run those whose names contain this. With --seed or --scenario: "
                    "run it with this mutant");

@@ -9,7 +9,7 @@ usage() {
 Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--rule NAME] [--json FILE]
        test/simulation/run.sh --seed S [--profile NAME] [--mutant NAME] [--trace]
        test/simulation/run.sh --scenario NAME [--mutant NAME] [--trace]
-       test/simulation/run.sh --mutants [--half 1|2 | --mutant NAME] [--seeds A..B] [--profile NAME] [--json FILE]
+       test/simulation/run.sh --mutants [--mutant NAME] [--update-seeds] [--seeds A..B] [--profile NAME] [--json FILE]
        test/simulation/run.sh --profiles | --scenarios | --help
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules in virtual time. A schedule is a world with clients,
@@ -26,8 +26,8 @@ exit code is 0 only if there was no violation and each fault of the profiles was
   --scenario NAME  run one scenario: a few steps with exact expectations (see scenario_*.cpp)
   --trace          print the schedule or the scenario as a timeline
   --mutants        run variants of the library with one fault each, and print what catches each: the scenarios that name
-                   it, which must all fail, or else the first schedule with a violation
-  --half 1|2       with --mutants: run only the first, third, ... mutant, or the second, fourth, ...
+                   it, which must all fail, or else a schedule with a violation. The seed of mutant_seeds.txt comes first.
+  --update-seeds   with --mutants: write the seeds that were found to mutant_seeds.txt
   --mutant NAME    with --mutants: run only the mutants whose names contain NAME
                    with --seed or --scenario: run it with this mutant, to see what catches it
   --profiles       print the profiles with their descriptions
@@ -43,8 +43,11 @@ options=()
 program=colock_simulation
 while (($# > 0)); do
     case $1 in
-        --mutants) program=colock_simulation_mutants; options+=("$1") ;;
-        --trace | --profiles | --scenarios) options+=("$1") ;;
+        --mutants)
+            program=colock_simulation_mutants
+            options+=("$1" --mutant-seeds "$colock_root/test/simulation/mutant_seeds.txt")
+            ;;
+        --update-seeds | --trace | --profiles | --scenarios) options+=("$1") ;;
         --seconds)
             option_value "$@"
             options+=("$1" "$2" --failed-seeds "$colock_root/test/simulation/failed_seeds.txt")
@@ -52,7 +55,7 @@ while (($# > 0)); do
             ;;
         --json) output_option "$@"; options+=("$1" "$2"); shift ;;
         --mutant) option_value "$@"; program=colock_simulation_mutants; options+=("$1" "$2"); shift ;;
-        --seeds | --seed | --scenario | --profile | --rule | --half) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --scenario | --profile | --rule) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

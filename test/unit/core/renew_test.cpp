@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,15 +54,14 @@ renew watchdog(const renew_settings& settings = five()) {
     return renew(settings, at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift));
 }
 
-renew::event timer() {
-    return renew::event::timer();
-}
-renew::event extend(duration ttl) {
-    return renew::event::extend(ttl);
-}
+const renew::event timer = renew::event::timer();
+constexpr auto* extend = renew::event::extend;
 
 renew::event voted(char letter, std::size_t i, std::uint32_t round) {
     return renew::event::voted(i, round, kept(vote_from(letter)));
+}
+std::vector<renew::event> voted(std::string_view letters, std::uint32_t round = 1) {
+    return votes_from(letters, [=](char letter, std::size_t i) { return voted(letter, i, round); });
 }
 
 renew::event granted(std::size_t i, std::uint32_t round = 1) {
@@ -83,14 +83,15 @@ renew::event taken(std::size_t i, std::uint32_t round = 1) {
 
 /// The steps up to the first round, which starts at 300 ms.
 const renew_script to_round_1 = {
-    {0ms, timer(), "wait 300"},
-    {300ms, timer(), "send #1 1000; wait 350"},
+    {0ms, timer, "wait 300"},
+    {300ms, timer, "send #1 1000; wait 350"},
 };
 
-/// Concatenates two scripts.
-renew_script operator+(renew_script first, const renew_script& second) {
-    first.insert(first.end(), second.begin(), second.end());
-    return first;
+/// Returns a watchdog that has sent its first round.
+renew in_round_1(const renew_settings& settings = five()) {
+    renew machine = watchdog(settings);
+    play(machine, to_round_1);
+    return machine;
 }
 
 // The rounds.
@@ -98,20 +99,13 @@ renew_script operator+(renew_script first, const renew_script& second) {
 BOOST_AUTO_TEST_CASE(renews_at_its_interval_counted_from_the_send) {
     renew machine = watchdog();
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
-    play(machine, to_round_1 + renew_script{
-                                   {310ms, granted(0), "wait 350"},
-                                   {320ms, granted(3), "wait 350"},
-                                   {340ms, granted(4), "wait 600"},
-                               });
+    play(machine, to_round_1);
+    play(machine, {{320ms, voted("G--G"), "wait 350"}, {340ms, granted(4), "wait 600"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "1288");
     BOOST_TEST(machine.won() == 1U);
-    play(machine, {
-                      {600ms - 1ns, timer(), "wait 600"},
-                      {605ms, timer(), "send #2 1000; wait 655"},
-                      {606ms, granted(0, 2), "wait 655"},
-                      {606ms, granted(1, 2), "wait 655"},
-                      {607ms, granted(2, 2), "wait 905"},
-                  });
+    play(machine, {{600ms - 1ns, timer, "wait 600"},
+                   {605ms, timer, "send #2 1000; wait 655"},
+                   {607ms, voted("GGG", 2), "wait 655", "wait 905"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "1593");
     BOOST_TEST(machine.won() == 2U);
     BOOST_TEST(machine.failed() == 0U);
@@ -122,12 +116,9 @@ BOOST_AUTO_TEST_CASE(renews_at_its_interval_counted_from_the_send) {
 BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
     for (std::size_t n = 1; n <= 7; ++n) {
         BOOST_TEST_CONTEXT(n << " instances") {
-            renew winner = watchdog(instances(n));
-            renew loser = watchdog(instances(n));
-            renew retrier = watchdog(instances(n));
-            for (renew* machine : {&winner, &loser, &retrier}) {
-                play(*machine, to_round_1);
-            }
+            renew winner = in_round_1(instances(n));
+            renew loser = in_round_1(instances(n));
+            renew retrier = in_round_1(instances(n));
             for (std::size_t i = 1; i < quorum_of(n); ++i) {
                 BOOST_TEST(said(winner, granted(n - i), at(301ms)) == "wait 350");
             }
@@ -145,80 +136,50 @@ BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
 
 BOOST_AUTO_TEST_CASE(a_late_start_of_the_watchdog_does_not_delay_the_renewal) {
     // The acquire was sent at 0, and granted when much of the validity had passed.
-    renew machine(five(), at(900ms), at(988ms));
-    play(machine, {{900ms, timer(), "send #1 1000; wait 938"},
-                   {901ms, granted(0), "wait 938"},
-                   {901ms, granted(1), "wait 938"},
-                   {901ms, granted(2), "wait 1200"}});
+    play(renew(five(), at(900ms), at(988ms)), {{900ms, timer, "send #1 1000; wait 938"},
+                                               {901ms, voted("GGG"), "wait 938", "wait 1200"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_too_close_to_its_end_is_lost_immediately) {
-    renew machine(five(), at(940ms), at(988ms));
-    play(machine, {{940ms, timer(), "lost unrenewable"}});
+    play(renew(five(), at(940ms), at(988ms)), {{940ms, timer, "lost unrenewable"}});
 }
 
 BOOST_AUTO_TEST_CASE(waits_for_votes_until_the_instance_timeout) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, granted(0), "wait 350"},
-                                   {302ms, granted(1), "wait 350"},
-                                   {349ms, timer(), "wait 350"},
-                                   {350ms, timer(), "wait 359.375"},
-                               });
+    renew machine = in_round_1();
+    play(machine, {{302ms, voted("GG"), "wait 350"},
+                   {349ms, timer, "wait 350"},
+                   {350ms, timer, "wait 359.375"}});
     BOOST_TEST(machine.failed() == 1U);
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
     BOOST_TEST((machine.votes()->vote_of(2)->reason == failure::timeout));
 }
 
 BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_timer_counts) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {360ms, granted(0), "wait 350"},
-                                   {360ms, granted(1), "wait 350"},
-                                   {360ms, granted(2), "wait 600"},
-                               });
+    play(in_round_1(), {{360ms, voted("GGG"), "wait 350", "wait 600"}});
 }
 
 BOOST_AUTO_TEST_CASE(counts_each_instance_once_per_round) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, taken(1), "wait 350"},
-                                   {301ms, taken(1), "wait 350"},
-                                   {301ms, taken(1), "wait 350"},
-                                   {301ms, granted(1), "wait 350"},
-                                   {302ms, granted(2), "wait 350"},
-                                   {302ms, granted(3), "wait 600"},
-                               });
+    play(in_round_1(), {{301ms, {granted(0), granted(0), granted(0)}, "wait 350"},
+                        {301ms, {taken(1), taken(1), taken(1)}, "wait 350"},
+                        {302ms, voted("-GGG"), "wait 350", "wait 600"}});
 }
 
 BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_are_ignored) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {350ms, timer(), "wait 359.375"},
-                                   {355ms, granted(0), "wait 359.375"},
-                                   {360ms, timer(), "send #2 1000; wait 410"},
-                                   {361ms, granted(0), "wait never"},
-                                   {361ms, granted(1), "wait never"},
-                                   {361ms, granted(2), "wait never"},
-                                   {361ms, taken(2), "wait never"},
-                                   {361ms, taken(3), "wait never"},
-                                   {361ms, taken(4), "wait never"},
-                                   {362ms, granted(0, 2), "wait 410"},
-                                   {362ms, granted(1, 2), "wait 410"},
-                                   // Votes of a nonexistent round are ignored too.
-                                   {362ms, granted(2, 7), "wait never"},
-                                   {363ms, granted(2, 2), "wait 660"},
-                               });
+    play(in_round_1(), {{350ms, timer, "wait 359.375"},
+                        {355ms, granted(0), "wait 359.375"},
+                        {360ms, timer, "send #2 1000; wait 410"},
+                        {361ms, voted("GGG"), "wait never"},
+                        {361ms, voted("--DDD"), "wait never"},
+                        {362ms, voted("GG", 2), "wait 410"},
+                        // Votes of a nonexistent round are ignored too.
+                        {362ms, granted(2, 7), "wait never"},
+                        {363ms, granted(2, 2), "wait 660"}});
 }
 
 // Failed rounds.
 
 BOOST_AUTO_TEST_CASE(retries_with_growing_pauses_until_shortly_before_the_end) {
-    renew machine = watchdog();
-    play(machine, to_round_1);
+    renew machine = in_round_1();
     std::uint32_t round = 1;
     time_point now = at(300ms);
     std::vector<std::string> pauses;
@@ -235,7 +196,7 @@ BOOST_AUTO_TEST_CASE(retries_with_growing_pauses_until_shortly_before_the_end) {
         now = step.until;
         pauses.push_back(in_ms(now - before));
         BOOST_TEST((now - before).count() <= ((at(988ms) - before) / 4).count());
-        words = said(machine, timer(), now);
+        words = said(machine, timer, now);
         if (!has(words, "send")) {
             break;
         }
@@ -254,35 +215,21 @@ BOOST_AUTO_TEST_CASE(renewals_begin_at_multiples_of_the_grid) {
     BOOST_TEST_REQUIRE((at(0ms).time_since_epoch() % 8ms).count() == 0);
     renew_settings on_a_grid = five();
     on_a_grid.grid = 8ms;
-    renew machine = watchdog(on_a_grid);
-    play(machine, {
-                      {1ms, timer(), "wait 296"},
-                      {296ms, timer(), "send #1 1000; wait 346"},
-                      {297ms, granted(0), "wait 346"},
-                      {297ms, granted(1), "wait 346"},
-                      {297ms, granted(2), "wait 592"},
-                      {595ms, timer(), "send #2 1000; wait 645"},
-                      {596ms, failed(0, 2), "wait 645"},
-                      {596ms, failed(1, 2), "wait 645"},
-                      {596ms, failed(2, 2), "wait 605.375"},  // A retry ignores the grid.
-                  });
+    play(watchdog(on_a_grid),
+         {{1ms, timer, "wait 296"},
+          {296ms, timer, "send #1 1000; wait 346"},
+          {297ms, voted("GGG"), "wait 346", "wait 592"},
+          {595ms, timer, "send #2 1000; wait 645"},
+          {596ms, voted("FFF", 2), "wait 645", "wait 605.375"}});  // A retry ignores the grid.
 }
 
 BOOST_AUTO_TEST_CASE(a_won_round_resets_the_retry_pauses) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, failed(0), "wait 350"},
-                                   {301ms, failed(1), "wait 350"},
-                                   {301ms, failed(2), "wait 310.375"},
-                                   {311ms, timer(), "send #2 1000; wait 361"},
-                                   {312ms, granted(0, 2), "wait 361"},
-                                   {312ms, granted(1, 2), "wait 361"},
-                                   {312ms, granted(2, 2), "wait 611"},
-                                   {611ms, timer(), "send #3 1000; wait 661"},
-                                   {612ms, failed(0, 3), "wait 661"},
-                                   {612ms, failed(1, 3), "wait 661"},
-                                   {612ms, failed(2, 3), "wait 621.375"},
-                               });
+    renew machine = in_round_1();
+    play(machine, {{301ms, voted("FFF"), "wait 350", "wait 310.375"},
+                   {311ms, timer, "send #2 1000; wait 361"},
+                   {312ms, voted("GGG", 2), "wait 361", "wait 611"},
+                   {611ms, timer, "send #3 1000; wait 661"},
+                   {612ms, voted("FFF", 3), "wait 661", "wait 621.375"}});
     BOOST_TEST(machine.won() == 1U);
     BOOST_TEST(machine.failed() == 2U);
     BOOST_TEST(in_ms(machine.valid_until()) == "1299");
@@ -291,14 +238,8 @@ BOOST_AUTO_TEST_CASE(a_won_round_resets_the_retry_pauses) {
 BOOST_AUTO_TEST_CASE(a_round_without_a_quorum_does_not_lose_the_lease) {
     for (const std::string letters : {"NNF", "NFN", "FFF", "NFF", "GGFFN", "NGGFF", "DDF"}) {
         BOOST_TEST_CONTEXT(letters) {
-            renew machine = watchdog();
-            play(machine, to_round_1);
-            std::string words;
-            for (std::size_t i = 0; i != letters.size(); ++i) {
-                words = said(machine, voted(letters[i], i, 1), at(301ms));
-            }
-            BOOST_TEST(words == "wait 310.375");
-            BOOST_TEST(said(machine, timer(), at(311ms)) == "send #2 1000; wait 361");
+            play(in_round_1(), {{301ms, voted(letters), "wait 350", "wait 310.375"},
+                                {311ms, timer, "send #2 1000; wait 361"}});
         }
     }
 }
@@ -308,64 +249,44 @@ BOOST_AUTO_TEST_CASE(a_round_without_a_quorum_does_not_lose_the_lease) {
 BOOST_AUTO_TEST_CASE(a_lease_is_lost_when_too_few_keys_are_left_for_a_quorum) {
     for (const std::string letters : {"NNN", "DDD", "NDN", "GNDN", "GGDNN"}) {
         BOOST_TEST_CONTEXT(letters) {
-            renew machine = watchdog();
-            play(machine, to_round_1);
-            for (std::size_t i = 0; i + 1 != letters.size(); ++i) {
-                BOOST_TEST(said(machine, voted(letters[i], i, 1), at(301ms)) == "wait 350");
-            }
-            BOOST_TEST(said(machine, voted(letters.back(), letters.size() - 1, 1), at(301ms)) ==
-                       "lost keys_gone");
+            play(in_round_1(), {{301ms, voted(letters), "wait 350", "lost keys_gone"}});
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(keys_found_missing_after_a_failed_round_lose_the_lease) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, failed(0), "wait 350"},
-                                   {301ms, failed(1), "wait 350"},
-                                   {301ms, gone(2), "wait 310.375"},
-                                   {302ms, taken(3), "wait 310.375"},
-                                   {303ms, gone(4), "lost keys_gone"},
-                               });
+    play(in_round_1(), {{301ms, voted("FFN"), "wait 350", "wait 310.375"},
+                        {303ms, voted("---DN"), "wait 310.375", "lost keys_gone"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_reported_by_the_loss_margin_before_the_validity_ends) {
     renew_settings settings = five();
     settings.loss_margin = 400ms;
-    renew late = watchdog(settings);
-    play(late, {{0ms, timer(), "wait 300"}, {588ms, timer(), "lost unrenewable"}});
+    play(watchdog(settings), {{0ms, timer, "wait 300"}, {588ms, timer, "lost unrenewable"}});
 
     // A shorter ttl keeps at least half of its time.
     renew extended = watchdog(settings);
-    play(extended, {{0ms, timer(), "wait 300"},
+    play(extended, {{0ms, timer, "wait 300"},
                     {100ms, extend(200ms), "send #1 200; wait 150"},
-                    {101ms, granted(0), "wait 150"},
-                    {101ms, granted(1), "wait 150"},
-                    {101ms, granted(2), "extended; wait 160"},
-                    {196ms, timer(), "lost unrenewable"}});
+                    {101ms, voted("GGG"), "wait 150", "extended; wait 160"},
+                    {196ms, timer, "lost unrenewable"}});
 
     settings.max_hold = 500ms;
-    renew limited = watchdog(settings);
-    play(limited, {{0ms, timer(), "wait 250"}, {250ms, timer(), "lost max_hold"}});
+    play(watchdog(settings), {{0ms, timer, "wait 250"}, {250ms, timer, "lost max_hold"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
     // Covers a loss while waiting, and a loss in the middle of a round.
-    renew late = watchdog();
-    play(late, {{0ms, timer(), "wait 300"}, {938ms, timer(), "lost unrenewable"}});
+    play(watchdog(), {{0ms, timer, "wait 300"}, {938ms, timer, "lost unrenewable"}});
 
-    renew in_time = watchdog();
-    play(in_time, {{0ms, timer(), "wait 300"},
-                   {938ms - 1ns, timer(), "send #1 1000; wait 938"},
-                   {938ms, timer(), "lost unrenewable"}});
+    play(watchdog(), {{0ms, timer, "wait 300"},
+                      {938ms - 1ns, timer, "send #1 1000; wait 938"},
+                      {938ms, timer, "lost unrenewable"}});
 
-    renew saved = watchdog();
-    play(saved, {{0ms, timer(), "wait 300"},
-                 {930ms, timer(), "send #1 1000; wait 938"},
-                 {931ms, granted(0), "wait 938"},
-                 {931ms, granted(1), "wait 938"},
-                 {938ms, granted(2), "wait 1230"}});
+    play(watchdog(), {{0ms, timer, "wait 300"},
+                      {930ms, timer, "send #1 1000; wait 938"},
+                      {931ms, voted("GG"), "wait 938"},
+                      {938ms, granted(2), "wait 1230"}});
 }
 
 BOOST_AUTO_TEST_CASE(an_expired_validity_is_never_renewed) {
@@ -380,12 +301,10 @@ BOOST_AUTO_TEST_CASE(an_expired_validity_is_never_renewed) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT("won at " << in_ms(r.third_grant)) {
-            renew machine = watchdog();
-            play(machine, {{0ms, timer(), "wait 300"},
-                           {930ms, timer(), "send #1 1000; wait 938"},
-                           {931ms, granted(0), "wait 938"},
-                           {931ms, granted(1), "wait 938"},
-                           {r.third_grant, granted(2), r.expected}});
+            play(watchdog(), {{0ms, timer, "wait 300"},
+                              {930ms, timer, "send #1 1000; wait 938"},
+                              {931ms, voted("GG"), "wait 938"},
+                              {r.third_grant, granted(2), r.expected}});
         }
     }
 }
@@ -397,14 +316,13 @@ BOOST_AUTO_TEST_CASE(a_lease_is_lost_after_a_long_pause_of_the_process) {
         renew::event first;
     };
     const row rows[] = {
-        {"waiting", {{0ms, timer(), "wait 300"}}, timer()},
-        {"asked to extend", {{0ms, timer(), "wait 300"}}, extend(10s)},
-        {"in a round, the timer first", to_round_1, timer()},
+        {"waiting", {{0ms, timer, "wait 300"}}, timer},
+        {"asked to extend", {{0ms, timer, "wait 300"}}, extend(10s)},
+        {"in a round, the timer first", to_round_1, timer},
         {"in a round, a grant first", to_round_1, granted(0)},
         {"in a round, an extend first", to_round_1, extend(10s)},
         {"in a round, one short of a quorum",
-         to_round_1 +
-             renew_script{{301ms, granted(0), "wait 350"}, {301ms, granted(1), "wait 350"}},
+         {to_round_1[0], to_round_1[1], {301ms, voted("GG"), "wait 350"}},
          granted(2)},
     };
     for (const row& r : rows) {
@@ -421,71 +339,52 @@ BOOST_AUTO_TEST_CASE(a_lease_is_lost_after_a_long_pause_of_the_process) {
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_reported_once_and_is_final) {
-    renew machine = watchdog(instances(1));
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, gone(0), "lost keys_gone"},
-                                   {302ms, granted(0), "wait never"},
-                                   {302ms, timer(), "wait never"},
-                                   {302ms, extend(1s), "wait never"},
-                                   {5s, timer(), "wait never"},
-                               });
+    play(in_round_1(instances(1)), {{301ms, gone(0), "lost keys_gone"},
+                                    {302ms, granted(0), "wait never"},
+                                    {302ms, timer, "wait never"},
+                                    {302ms, extend(1s), "wait never"},
+                                    {5s, timer, "wait never"}});
 }
 
 // Leases without renewal, and leases with a limit.
 
 BOOST_AUTO_TEST_CASE(without_renewal_the_lease_expires) {
-    renew machine = watchdog(unrenewed());
-    play(machine, {{0ms, timer(), "wait 938"},
-                   {900ms, timer(), "wait 938"},
-                   {938ms, timer(), "lost expired"}});
+    play(watchdog(unrenewed()),
+         {{0ms, timer, "wait 938"}, {900ms, timer, "wait 938"}, {938ms, timer, "lost expired"}});
 }
 
 BOOST_AUTO_TEST_CASE(without_renewal_the_holder_may_still_extend) {
-    renew machine = watchdog(unrenewed());
-    play(machine, {{0ms, timer(), "wait 938"},
-                   {500ms, extend(1s), "send #1 1000; wait 550"},
-                   {501ms, granted(0), "wait 550"},
-                   {501ms, granted(1), "wait 550"},
-                   {501ms, granted(2), "extended; wait 1438"},
-                   {1000ms, extend(2s), "send #2 2000; wait 1050"},
-                   {1001ms, failed(0, 2), "wait 1050"},
-                   {1001ms, failed(1, 2), "wait 1050"},
-                   {1001ms, failed(2, 2), "not extended; wait 1438"},
-                   {1438ms, timer(), "lost expired"}});
+    play(watchdog(unrenewed()), {{0ms, timer, "wait 938"},
+                                 {500ms, extend(1s), "send #1 1000; wait 550"},
+                                 {501ms, voted("GGG"), "wait 550", "extended; wait 1438"},
+                                 {1000ms, extend(2s), "send #2 2000; wait 1050"},
+                                 {1001ms, voted("FFF", 2), "wait 1050", "not extended; wait 1438"},
+                                 {1438ms, timer, "lost expired"}});
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_despite_renewals, *label("fault-17")) {
     // Covers an end between rounds, an end in a round, and a round that wins too late. Each loss is reported
     // max_hold / 20 before the end.
-    renew between = watchdog(held_at_most(200ms));
-    play(between, {{0ms, timer(), "wait 190"},
-                   {189ms, timer(), "wait 190"},
-                   {190ms, timer(), "lost max_hold"}});
+    play(watchdog(held_at_most(200ms)),
+         {{0ms, timer, "wait 190"}, {189ms, timer, "wait 190"}, {190ms, timer, "lost max_hold"}});
 
-    renew in_a_round = watchdog(held_at_most(320ms));
-    play(in_a_round, {{0ms, timer(), "wait 300"},
-                      {300ms, timer(), "send #1 1000; wait 304"},
-                      {303ms, timer(), "wait 304"},
-                      {304ms, timer(), "lost max_hold"}});
+    play(watchdog(held_at_most(320ms)), {{0ms, timer, "wait 300"},
+                                         {300ms, timer, "send #1 1000; wait 304"},
+                                         {303ms, timer, "wait 304"},
+                                         {304ms, timer, "lost max_hold"}});
 
     renew_settings single = held_at_most(320ms);
     single.instances = 1;
-    renew won_too_late = watchdog(single);
-    play(won_too_late, {{0ms, timer(), "wait 300"},
-                        {300ms, timer(), "send #1 1000; wait 304"},
-                        {304ms, granted(0), "lost max_hold"}});
+    play(watchdog(single), {{0ms, timer, "wait 300"},
+                            {300ms, timer, "send #1 1000; wait 304"},
+                            {304ms, granted(0), "lost max_hold"}});
 
-    renew renewed = watchdog(held_at_most(500ms));
-    play(renewed, {{0ms, timer(), "wait 300"},
-                   {300ms, timer(), "send #1 1000; wait 350"},
-                   {301ms, granted(0), "wait 350"},
-                   {301ms, granted(1), "wait 350"},
-                   {301ms, granted(2), "wait 475"},
-                   {400ms, extend(10s), "send #2 10000; wait 450"},
-                   {401ms, granted(0, 2), "wait 450"},
-                   {401ms, granted(1, 2), "wait 450"},
-                   {401ms, granted(2, 2), "extended; wait 475"},
-                   {475ms, timer(), "lost max_hold"}});
+    play(watchdog(held_at_most(500ms)), {{0ms, timer, "wait 300"},
+                                         {300ms, timer, "send #1 1000; wait 350"},
+                                         {301ms, voted("GGG"), "wait 350", "wait 475"},
+                                         {400ms, extend(10s), "send #2 10000; wait 450"},
+                                         {401ms, voted("GGG", 2), "wait 450", "extended; wait 475"},
+                                         {475ms, timer, "lost max_hold"}});
 }
 
 /// Each of about 200 renewals wins, and no wait exceeds max_hold.
@@ -521,33 +420,28 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_after_many_renewals, *label("fault-17
 BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
     const time_point until = core::valid_until(at(0ms), five().ttl, five().drift);  // 988 ms.
     renew quick(five(), at(319ms), until);
-    play(quick, {{319ms, timer(), "send #1 1000; wait 369"}});  // 300 ms have passed.
-    renew slow(five(), at(200ms), until);
-    play(slow, {{200ms, timer(), "wait 300"}});  // 938 - 2 * 200 is later.
+    play(quick, {{319ms, timer, "send #1 1000; wait 369"}});              // 300 ms have passed.
+    play(renew(five(), at(200ms), until), {{200ms, timer, "wait 300"}});  // 938 - 2 * 200 is later.
     renew_settings rare = five();
     rare.interval = 500ms;
-    renew slower(rare, at(250ms), until);
-    play(slower, {{250ms, timer(), "wait 438"},
-                  {438ms, timer(), "send #1 1000; wait 488"},
-                  {448ms, granted(0), "wait 488"},
-                  {448ms, granted(1), "wait 488"},
-                  {448ms, granted(2), "wait 938"}});  // That round was quick.
+    play(renew(rare, at(250ms), until),
+         {{250ms, timer, "wait 438"},
+          {438ms, timer, "send #1 1000; wait 488"},
+          {448ms, voted("GGG"), "wait 488", "wait 938"}});  // That round was quick.
 }
 
 BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold, *label("fault-17")) {
     renew machine = watchdog(held_at_most(500ms));
     BOOST_TEST(in_ms(machine.valid_until()) == "500");
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {300ms, timer(), "send #1 1000; wait 350"},
-                   {301ms, granted(0), "wait 350"},
-                   {301ms, granted(1), "wait 350"},
-                   {301ms, granted(2), "wait 475"}});
+    play(machine, {{0ms, timer, "wait 300"},
+                   {300ms, timer, "send #1 1000; wait 350"},
+                   {301ms, voted("GGG"), "wait 350", "wait 475"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "500");
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant, *label("fault-17")) {
-    renew machine(held_at_most(200ms), at(30ms), at(988ms));
-    play(machine, {{30ms, timer(), "wait 220"}, {220ms, timer(), "lost max_hold"}});
+    play(renew(held_at_most(200ms), at(30ms), at(988ms)),
+         {{30ms, timer, "wait 220"}, {220ms, timer, "lost max_hold"}});
 }
 
 // Restored keys.
@@ -573,158 +467,116 @@ BOOST_AUTO_TEST_CASE(restores_missing_keys_once_the_same_round_is_won) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.letters) {
-            renew machine = watchdog();
-            play(machine, to_round_1);
+            renew machine = in_round_1();
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 BOOST_TEST(said(machine, voted(r.letters[i], i, 1), at(301ms)) == r.expected[i]);
             }
             for (std::size_t i = 0; i != r.letters.size(); ++i) {  // Once each.
                 BOOST_TEST(said(machine, gone(i), at(302ms)) == done);
             }
-            BOOST_TEST(said(machine, timer(), at(303ms)) == done);
+            BOOST_TEST(said(machine, timer, at(303ms)) == done);
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(restores_a_key_again_if_it_is_missing_again) {
-    renew machine = watchdog(instances(3));
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, gone(1), "wait 350"},
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(2), "heal 1 1000; wait 600"},
-                                   {600ms, timer(), "send #2 1000; wait 650"},
-                                   {601ms, gone(1, 2), "wait 650"},
-                                   {601ms, granted(0, 2), "wait 650"},
-                                   {601ms, granted(2, 2), "heal 1 1000; wait 900"},
-                               });
+    play(in_round_1(instances(3)), {{301ms, gone(1), "wait 350"},
+                                    {301ms, voted("G-G"), "wait 350", "heal 1 1000; wait 600"},
+                                    {600ms, timer, "send #2 1000; wait 650"},
+                                    {601ms, gone(1, 2), "wait 650"},
+                                    {601ms, voted("G-G", 2), "wait 650", "heal 1 1000; wait 900"}});
 }
 
 BOOST_AUTO_TEST_CASE(restores_no_keys_after_a_failed_round) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, gone(0), "wait 350"},
-                                   {301ms, granted(1), "wait 350"},
-                                   {301ms, failed(2), "wait 350"},
-                                   {301ms, failed(3), "wait 310.375"},
-                                   {302ms, gone(4), "wait 310.375"},
-                                   {303ms, timer(), "wait 310.375"},
-                                   {311ms, timer(), "send #2 1000; wait 361"},
-                                   {312ms, granted(1, 2), "wait 361"},
-                                   {312ms, granted(2, 2), "wait 361"},
-                                   // The report in round 1 does not count.
-                                   {312ms, granted(3, 2), "wait 611"},
-                                   {313ms, gone(0, 1), "wait never"},
-                                   {313ms, gone(0, 2), "heal 0 1000; wait 611"},
-                               });
+    play(in_round_1(), {{301ms, voted("NGFF"), "wait 350", "wait 310.375"},
+                        {302ms, gone(4), "wait 310.375"},
+                        {303ms, timer, "wait 310.375"},
+                        {311ms, timer, "send #2 1000; wait 361"},
+                        {312ms, voted("-GG", 2), "wait 361"},
+                        // The report in round 1 does not count.
+                        {312ms, granted(3, 2), "wait 611"},
+                        {313ms, gone(0, 1), "wait never"},
+                        {313ms, gone(0, 2), "heal 0 1000; wait 611"}});
 }
 
 BOOST_AUTO_TEST_CASE(restores_no_keys_once_the_next_round_is_sent) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(1), "wait 350"},
-                                   {301ms, granted(2), "wait 600"},
-                                   {600ms, timer(), "send #2 1000; wait 650"},
-                                   {601ms, gone(3, 1), "wait never"},
-                                   {601ms, gone(4, 2), "wait 650"},
-                                   {650ms, timer(), "wait 659.375"},
-                                   {651ms, gone(4, 2), "wait 659.375"},
-                               });
+    play(in_round_1(), {{301ms, voted("GGG"), "wait 350", "wait 600"},
+                        {600ms, timer, "send #2 1000; wait 650"},
+                        {601ms, gone(3, 1), "wait never"},
+                        {601ms, gone(4, 2), "wait 650"},
+                        {650ms, timer, "wait 659.375"},
+                        {651ms, gone(4, 2), "wait 659.375"}});
 }
 
 BOOST_AUTO_TEST_CASE(restores_no_keys_of_a_lease_about_to_be_lost) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(1), "wait 350"},
-                                   {301ms, granted(2), "wait 600"},
-                                   {1238ms, gone(3), "lost unrenewable"},
-                               });
+    play(in_round_1(),
+         {{301ms, voted("GGG"), "wait 350", "wait 600"}, {1238ms, gone(3), "lost unrenewable"}});
 }
 
 BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_of_the_round) {
-    renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {100ms, extend(2s), "send #1 2000; wait 150"},
-                   {101ms, gone(0), "wait 150"},
-                   {101ms, granted(1), "wait 150"},
-                   {101ms, granted(2), "wait 150"},
-                   {101ms, granted(3), "extended; heal 0 2000; wait 700"}});
+    play(watchdog(), {{0ms, timer, "wait 300"},
+                      {100ms, extend(2s), "send #1 2000; wait 150"},
+                      {101ms, voted("NGGG"), "wait 150", "extended; heal 0 2000; wait 700"}});
 }
 
 /// Until the next round has won, a restored key lives no longer than the other keys.
 BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_in_force_during_an_extension) {
     for (const duration next : {2000ms, 400ms}) {
-        renew machine = watchdog();
+        renew machine = in_round_1();
         const std::string ttl = in_ms(next);
-        play(machine, to_round_1 + renew_script{
-                                       {301ms, gone(0), "wait 350"},
-                                       {301ms, gone(3), "wait 350"},
-                                       {302ms, extend(next), "wait 350"},
-                                       {303ms, granted(1), "wait 350"},
-                                       {303ms, granted(2), "wait 350"},
-                                       {304ms, granted(4),
-                                        "heal 0 1000; heal 3 1000; send #2 " + ttl + "; wait 354"},
-                                       {305ms, gone(0), "wait never"},
-                                   });
+        play(machine,
+             {{301ms, voted("N--N"), "wait 350"},
+              {302ms, extend(next), "wait 350"},
+              {303ms, voted("-GG"), "wait 350"},
+              {304ms, granted(4), "heal 0 1000; heal 3 1000; send #2 " + ttl + "; wait 354"},
+              {305ms, gone(0), "wait never"}});
         BOOST_TEST(machine.won() == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(restores_a_key_after_a_late_vote_when_a_round_is_due) {
-    renew machine = watchdog();
-    play(machine, to_round_1 + renew_script{
-                                   {301ms, granted(0), "wait 350"},
-                                   {301ms, granted(1), "wait 350"},
-                                   {301ms, granted(2), "wait 600"},
-                                   {600ms, gone(4), "heal 4 1000; send #2 1000; wait 650"},
-                               });
+    play(in_round_1(), {{301ms, voted("GGG"), "wait 350", "wait 600"},
+                        {600ms, gone(4), "heal 4 1000; send #2 1000; wait 650"}});
 }
 
 // Extensions by the holder.
 
 BOOST_AUTO_TEST_CASE(a_longer_ttl_takes_effect_when_its_round_is_won) {
     renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"}, {100ms, extend(2s), "send #1 2000; wait 150"}});
+    play(machine, {{0ms, timer, "wait 300"}, {100ms, extend(2s), "send #1 2000; wait 150"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
-    play(machine, {{101ms, granted(0), "wait 150"}, {101ms, granted(1), "wait 150"}});
+    play(machine, {{101ms, voted("GG"), "wait 150"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
     // From then on, the lease is renewed at the same fraction of the new ttl, which is 600 ms.
     play(machine, {{101ms, granted(2), "extended; wait 700"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "2078");
-    play(machine, {{700ms, timer(), "send #2 2000; wait 750"},
-                   {701ms, granted(0, 2), "wait 750"},
-                   {701ms, granted(1, 2), "wait 750"},
-                   {701ms, granted(2, 2), "wait 1300"}});
+    play(machine, {{700ms, timer, "send #2 2000; wait 750"},
+                   {701ms, voted("GGG", 2), "wait 750", "wait 1300"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "2678");
     // The loss is reported 1/20 of the ttl before the end, which is 100 ms.
     play(machine,
-         {{2577ms, timer(), "send #3 2000; wait 2578"}, {2578ms, timer(), "lost unrenewable"}});
+         {{2577ms, timer, "send #3 2000; wait 2578"}, {2578ms, timer, "lost unrenewable"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_extension_to_a_longer_ttl_changes_nothing) {
     renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"},
+    play(machine, {{0ms, timer, "wait 300"},
                    {100ms, extend(2s), "send #1 2000; wait 150"},
-                   {150ms, timer(), "not extended; wait 159.375"}});
+                   {150ms, timer, "not extended; wait 159.375"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
     BOOST_TEST(in_ms(machine.ttl()) == "1000");
-    play(machine, {{160ms, timer(), "send #2 1000; wait 210"},
-                   {161ms, granted(0, 2), "wait 210"},
-                   {161ms, granted(1, 2), "wait 210"},
-                   {161ms, granted(2, 2), "wait 460"}});
+    play(machine, {{160ms, timer, "send #2 1000; wait 210"},
+                   {161ms, voted("GGG", 2), "wait 210", "wait 460"}});
 }
 
 BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_shortens_the_validity) {
     renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"}, {100ms, extend(400ms), "send #1 400; wait 150"}});
-    play(machine, {{101ms, granted(0), "wait 150"},
-                   {101ms, granted(1), "wait 150"},
-                   {101ms, granted(2), "extended; wait 220"}});
+    play(machine, {{0ms, timer, "wait 300"},
+                   {100ms, extend(400ms), "send #1 400; wait 150"},
+                   {101ms, voted("GGG"), "wait 150", "extended; wait 220"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "494");
     BOOST_TEST(in_ms(machine.ttl()) == "400");
-    play(machine,
-         {{473ms, timer(), "send #2 400; wait 474"}, {474ms, timer(), "lost unrenewable"}});
+    play(machine, {{473ms, timer, "send #2 400; wait 474"}, {474ms, timer, "lost unrenewable"}});
 }
 
 /// The scaled interval of a very long ttl is less than a nanosecond for a ttl of 10 ms. An interval of 0
@@ -732,89 +584,68 @@ BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_shortens_the_validity) {
 BOOST_AUTO_TEST_CASE(extending_to_a_far_shorter_ttl_keeps_renewing) {
     renew_settings settings = five();
     settings.ttl = 24h * 365 * 30;
-    renew machine = watchdog(settings);
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {100ms, extend(10ms), "send #1 10; wait 150"},
-                   {100ms, granted(0), "wait 150"},
-                   {100ms, granted(1), "wait 150"},
-                   {100ms, granted(2), "extended; wait 101"},
-                   {101ms, timer(), "send #2 10; wait 107.4"}});
+    play(watchdog(settings), {{0ms, timer, "wait 300"},
+                              {100ms, extend(10ms), "send #1 10; wait 150"},
+                              {100ms, voted("GGG"), "wait 150", "extended; wait 101"},
+                              {101ms, timer, "send #2 10; wait 107.4"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_already_over_has_no_effect) {
     renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"},
+    play(machine, {{0ms, timer, "wait 300"},
                    {100ms, extend(40ms), "send #1 40; wait 150"},
-                   {101ms, granted(0), "wait 150"},
-                   {101ms, granted(1), "wait 150"},
+                   {101ms, voted("GG"), "wait 150"},
                    {140ms, granted(2), "not extended; wait 149.375"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_extension_to_a_shorter_ttl_changes_nothing) {
     renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"},
+    play(machine, {{0ms, timer, "wait 300"},
                    {100ms, extend(400ms), "send #1 400; wait 150"},
-                   {101ms, failed(0), "wait 150"},
-                   {101ms, failed(1), "wait 150"},
-                   {101ms, failed(2), "not extended; wait 110.375"}});
+                   {101ms, voted("FFF"), "wait 150", "not extended; wait 110.375"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
     BOOST_TEST(in_ms(machine.ttl()) == "1000");
 }
 
 BOOST_AUTO_TEST_CASE(extending_waits_for_the_round_in_flight) {
-    struct row {
-        std::string name;
-        renew_script end_of_round_1;
-    };
-    const row rows[] = {
-        {"won", {{310ms, granted(2), "send #2 2000; wait 360"}}},
-        {"failed",
-         {{310ms, failed(2), "wait 350"},
-          {310ms, failed(3), "wait 350"},
-          {310ms, failed(4), "send #2 2000; wait 360"}}},
-    };
-    for (const row& r : rows) {
-        BOOST_TEST_CONTEXT(r.name) {
-            renew machine = watchdog();
-            play(machine, to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
-                                                    {302ms, extend(2s), "wait 350"},
-                                                    {303ms, granted(1), "wait 350"}});
-            play(machine, r.end_of_round_1);
-            play(machine, {{311ms, granted(3, 1), "wait never"},
-                           {311ms, granted(0, 2), "wait 360"},
-                           {311ms, granted(1, 2), "wait 360"},
-                           {311ms, granted(2, 2), "extended; wait 910"}});
+    for (const std::string rest_of_round_1 : {"--G", "--FFF"}) {  // It is won, or it fails.
+        BOOST_TEST_CONTEXT(rest_of_round_1) {
+            renew machine = in_round_1();
+            play(machine, {{301ms, granted(0), "wait 350"},
+                           {302ms, extend(2s), "wait 350"},
+                           {303ms, granted(1), "wait 350"},
+                           {310ms, voted(rest_of_round_1), "wait 350", "send #2 2000; wait 360"},
+                           {311ms, granted(3, 1), "wait never"},
+                           {311ms, voted("GGG", 2), "wait 360", "extended; wait 910"}});
             BOOST_TEST(in_ms(machine.valid_until()) == "2288");
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_extension_is_answered_once) {
-    renew machine = watchdog(instances(1));
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {100ms, extend(1s), "send #1 1000; wait 150"},
-                   {101ms, granted(0), "extended; wait 400"},
-                   {102ms, timer(), "wait 400"},
-                   {400ms, timer(), "send #2 1000; wait 450"},
-                   {401ms, granted(0, 2), "wait 700"},  // The holder has not requested this round.
-                   {402ms, extend(1s), "send #3 1000; wait 452"},
-                   {403ms, failed(0, 3), "not extended; wait 412.375"}});
+    play(watchdog(instances(1)),
+         {{0ms, timer, "wait 300"},
+          {100ms, extend(1s), "send #1 1000; wait 150"},
+          {101ms, granted(0), "extended; wait 400"},
+          {102ms, timer, "wait 400"},
+          {400ms, timer, "send #2 1000; wait 450"},
+          {401ms, granted(0, 2), "wait 700"},  // The holder has not requested this round.
+          {402ms, extend(1s), "send #3 1000; wait 452"},
+          {403ms, failed(0, 3), "not extended; wait 412.375"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_second_extension_may_follow_immediately) {
-    renew machine = watchdog(instances(1));
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {100ms, extend(1s), "send #1 1000; wait 150"},
-                   {101ms, granted(0), "extended; wait 400"},
-                   {101ms, extend(2s), "send #2 2000; wait 151"},
-                   {102ms, granted(0, 2), "extended; wait 701"}});
+    play(watchdog(instances(1)), {{0ms, timer, "wait 300"},
+                                  {100ms, extend(1s), "send #1 1000; wait 150"},
+                                  {101ms, granted(0), "extended; wait 400"},
+                                  {101ms, extend(2s), "send #2 2000; wait 151"},
+                                  {102ms, granted(0, 2), "extended; wait 701"}});
 }
 
 /// A hand-off to another holder must wait for the extension.
 BOOST_AUTO_TEST_CASE(an_extension_blocks_hand_offs_until_it_is_answered) {
-    renew machine = watchdog(instances(1));
-    play(machine, to_round_1);
+    renew machine = in_round_1(instances(1));
     BOOST_TEST(machine.undisturbed());  // The holder has not requested this round.
     play(machine, {{301ms, extend(2s), "wait 350"}});
     BOOST_TEST(!machine.undisturbed());
@@ -826,31 +657,27 @@ BOOST_AUTO_TEST_CASE(an_extension_blocks_hand_offs_until_it_is_answered) {
 
 /// In this case, the runtime itself answers the holder.
 BOOST_AUTO_TEST_CASE(an_extension_of_a_lost_lease_is_reported_as_a_loss) {
-    renew machine = watchdog();
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {100ms, extend(2s), "send #1 2000; wait 150"},
-                   {101ms, gone(0), "wait 150"},
-                   {101ms, gone(1), "wait 150"},
-                   {101ms, gone(2), "lost keys_gone"}});
+    play(watchdog(), {{0ms, timer, "wait 300"},
+                      {100ms, extend(2s), "send #1 2000; wait 150"},
+                      {101ms, voted("NNN"), "wait 150", "lost keys_gone"}});
 }
 
 BOOST_AUTO_TEST_CASE(an_ended_extension_is_answered_before_the_loss) {
-    renew machine = watchdog(instances(3));
-    play(machine, {{0ms, timer(), "wait 300"},
-                   {930ms, extend(1s), "send #1 1000; wait 938"},
-                   {931ms, granted(0), "wait 938"},
-                   {988ms, granted(1), "not extended; lost unrenewable"}});
+    play(watchdog(instances(3)), {{0ms, timer, "wait 300"},
+                                  {930ms, extend(1s), "send #1 1000; wait 938"},
+                                  {931ms, granted(0), "wait 938"},
+                                  {988ms, granted(1), "not extended; lost unrenewable"}});
 }
 
 BOOST_AUTO_TEST_CASE(repeated_extensions_keep_the_renewal_fraction) {
     renew machine = watchdog(instances(1));
-    said(machine, timer(), at(0ms));
+    said(machine, timer, at(0ms));
     std::uint32_t round = 0;
     for (const duration ttl : {700ms, 30000ms, 123ms, 1000ms}) {
         BOOST_TEST(has(said(machine, extend(ttl), at(0ms)), "send"));
         BOOST_TEST(has(said(machine, granted(0, ++round), at(0ms)), "extended"));
     }
-    const auto step = machine.resume(timer(), at(0ms));
+    const auto step = machine.resume(timer, at(0ms));
     BOOST_TEST((step.until > at(300ms - 10ns) && step.until <= at(300ms)));
 }
 

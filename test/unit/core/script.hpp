@@ -4,6 +4,7 @@
 #define COLOCK_TEST_UNIT_CORE_SCRIPT_HPP
 
 #include "core/backoff.hpp"
+#include "core/lease.hpp"
 #include "core/lease_step.hpp"
 #include "core/outcome.hpp"
 #include "core/release.hpp"
@@ -19,11 +20,18 @@
 #include <deque>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 /// Scripts for the machines. A step is an event at a time, and the expected output of the machine:
 ///
 ///     {301ms, granted(2), "wait 350"},
+///
+/// A step may also have several votes, one from each instance. A second output is that after the last vote:
+///
+///     {301ms, voted("GGG"), "wait 350", "wait 600"},
 ///
 /// The output may have several parts, such as `attempt; wait 50`. Times are milliseconds after the zero of
 /// the script.
@@ -175,6 +183,65 @@ inline std::string describe(const renew& machine, const lease_step& step) {
     return joined(words);
 }
 
+inline std::string name(step s) {
+    switch (s) {
+        case step::acquire:
+            return "acquire";
+        case step::extend:
+            return "extend";
+        case step::release:
+            return "release";
+        case step::remaining:
+            return "remaining";
+        case step::confirm:
+            return "confirm";
+        case step::join:
+            return "join";
+        case step::leave:
+            return "leave";
+        case step::withdraw:
+            return "withdraw";
+        case step::read:
+            return "read";
+        case step::look:
+            return "look";
+        case step::complete:
+            return "complete";
+        case step::inspect:
+            return "inspect";
+        case step::write:
+            return "write";
+    }
+    return "?";
+}
+
+inline std::string describe(const lease&, const lease_step& step) {
+    std::vector<std::string> words;
+    if (step.attempt) {
+        words.push_back(*step.attempt == acquire_outcome::granted
+                            ? "granted"
+                            : "failed " + name(*step.attempt));
+    }
+    for (const std::string& one : words_of(step)) {
+        words.push_back(one);
+    }
+    if (!step.heals.empty()) {
+        words.push_back("heal " + colock::test::to_text(step.heals));
+    }
+    if (step.send) {
+        std::string text = name(lease::step_of(*step.send));
+        if (step.send->purpose() == lease_tag::purpose_type::extend) {
+            text += " #" + std::to_string(step.send->round());
+        }
+        if (step.targets != instance_set::all()) {
+            text += " " + colock::test::to_text(step.targets);
+        }
+        words.push_back(text);
+    }
+    words.push_back(end_of(step));
+    return joined(words);
+}
+
 /// A release that also stores the number of its instances.
 class sized_release : public release {
 public:
@@ -204,11 +271,20 @@ std::string said(Machine& machine, const typename Machine::event& event, time_po
     return describe(machine, step);
 }
 
+/// One event, or several at the same time.
+template <class Event>
+struct one_or_more : std::vector<Event> {
+    using std::vector<Event>::vector;
+    one_or_more(const Event& one) : std::vector<Event>{one} {}
+    one_or_more(std::vector<Event> several) : std::vector<Event>(std::move(several)) {}
+};
+
 template <class Machine>
 struct scripted {
     duration time;
-    typename Machine::event event;
-    std::string expected;
+    one_or_more<typename Machine::event> events;
+    std::string expected;      // After each event.
+    std::string at_last = {};  // After the last event, if this differs.
 };
 
 template <class Machine>
@@ -218,15 +294,32 @@ using script = std::vector<scripted<Machine>>;
 template <class Machine>
 void play_some(Machine& machine, const script<Machine>& steps, std::size_t count) {
     for (std::size_t i = 0; i != count; ++i) {
-        BOOST_TEST_CONTEXT("step " << i << ", at " << in_ms(steps[i].time) << " ms") {
-            BOOST_TEST(said(machine, steps[i].event, at(steps[i].time)) == steps[i].expected);
+        const auto& [time, events, expected, at_last] = steps[i];
+        for (std::size_t j = 0; j != events.size(); ++j) {
+            BOOST_TEST_CONTEXT("step " << i << ", event " << j << ", at " << in_ms(time) << " ms") {
+                const bool last = j + 1 == events.size() && !at_last.empty();
+                BOOST_TEST(said(machine, events[j], at(time)) == (last ? at_last : expected));
+            }
         }
     }
 }
 
 template <class Machine>
-void play(Machine& machine, const script<Machine>& steps) {
+void play(Machine&& machine, const script<std::remove_reference_t<Machine>>& steps) {
     play_some(machine, steps, steps.size());
+}
+
+/// Returns an event for each letter of a text. Its position is that of the instance. `-` is an instance
+/// that does not vote.
+template <class Voted>
+auto votes_from(std::string_view letters, const Voted& voted) {
+    std::vector<decltype(voted('G', 0))> votes;
+    for (std::size_t i = 0; i != letters.size(); ++i) {
+        if (letters[i] != '-') {
+            votes.push_back(voted(letters[i], i));
+        }
+    }
+    return votes;
 }
 
 /// Returns the vote for a letter: Granted, Denied (by another holder), None, Unknown, Failed. None is a

@@ -27,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(all_kinds_test)
+
 namespace data = boost::unit_test::data;
 using namespace colock::test;
 using namespace std::chrono_literals;
@@ -193,8 +195,6 @@ bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conformance)
 
 /// For every kind, a restoring acquire creates a missing key with the ttl that it is given.
 BOOST_DATA_TEST_CASE(a_restore_recreates_a_missing_key, all_kinds) {

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(batch_test)
+
 namespace data = boost::unit_test::data;
 using namespace colock::test;
 using namespace std::chrono_literals;
@@ -68,8 +70,6 @@ std::string all_say(const instance_group& all, const std::string& vote) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conformance)
 
 BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
     subject s(sample);

@@ -11,12 +11,12 @@
 #include <chrono>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(exclusive_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(conformance)
 
 BOOST_DATA_TEST_CASE(a_lock_is_granted_once_and_released_only_by_its_holder, all_kinds) {
     subject s(sample);

@@ -11,12 +11,12 @@
 #include <cstdint>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(fenced_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(conformance)
 
 BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     subject s(sample);

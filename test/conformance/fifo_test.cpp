@@ -15,12 +15,12 @@
 #include <string>
 #include <thread>
 
+BOOST_AUTO_TEST_SUITE(fifo_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using boost::unit_test::label;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_locks_whose_order_binds)
 
 namespace {
 

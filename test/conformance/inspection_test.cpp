@@ -26,6 +26,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(inspection_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -34,8 +36,6 @@ using colock::core::step;
 using colock::core::vote;
 using colock::core::vote_kind;
 using colock::kinds::key_report;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_inspection)
 
 inline const step_of_kind inspects{step::inspect, colock::kinds::inspection};
 const std::string ann = token_of("a");

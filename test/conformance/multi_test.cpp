@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(multi_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using boost::unit_test::label;
@@ -71,8 +73,6 @@ std::chrono::minutes left(subject& s, const names& lock) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conformance_of_several_names)
 
 BOOST_DATA_TEST_CASE(all_names_are_taken_or_none, all_kinds) {
     subject s(sample);

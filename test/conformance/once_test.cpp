@@ -19,6 +19,8 @@
 #include <random>
 #include <string>
 
+BOOST_AUTO_TEST_SUITE(once_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -27,8 +29,6 @@ using colock::core::milliseconds;
 using colock::core::step;
 using colock::core::vote;
 using colock::core::vote_kind;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_once)
 
 inline const step_of_kind takes{step::acquire, colock::kinds::once};
 inline const step_of_kind sees{step::look, colock::kinds::once};

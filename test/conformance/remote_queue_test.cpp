@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(remote_queue_test)
+
 using namespace colock::test;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(remote_queue)
 
 namespace {
 

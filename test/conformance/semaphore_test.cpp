@@ -20,14 +20,14 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(semaphore_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using boost::unit_test::label;
 using colock::core::milliseconds;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_semaphores)
 
 /// Returns the token of a permit. The digits choose the preferred slot.
 inline std::string permit_of(std::uint32_t limit, std::uint32_t count, const std::string& digits) {

@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(shared_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using boost::unit_test::label;
 using colock::core::milliseconds;
 using colock::core::step;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_shared)
 
 namespace {
 

@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(versioned_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -29,8 +31,6 @@ using colock::core::milliseconds;
 using colock::core::step;
 using colock::core::vote;
 using colock::core::vote_kind;
-
-BOOST_AUTO_TEST_SUITE(conformance_of_versioned)
 
 inline const step_of_kind reads{step::read, colock::kinds::versioned};
 inline const step_of_kind erases{step::write, colock::kinds::versioned};

@@ -3,6 +3,7 @@
 // The leases and the waiters that a client reports.
 
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
@@ -17,21 +18,17 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(activity_test, colock::test::shared_servers<3>)
+
 using namespace colock;
 using namespace colock::test;
 using std::chrono::steady_clock;
-
-bool contains(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
 
 /// A client with a label.
 config labelled(config configuration) {
     configuration.label = "worker-7";
     return configuration;
 }
-
-BOOST_FIXTURE_TEST_SUITE(activity_test, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(a_client_lists_its_leases) {
     run_test([&]() -> asio::awaitable<void> {

@@ -21,6 +21,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(adopt_test)
+
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
@@ -100,7 +102,7 @@ struct two_clients : shared_servers<3> {
     }
 };
 
-BOOST_FIXTURE_TEST_SUITE(adopt_test, two_clients)
+BOOST_FIXTURE_TEST_SUITE(by_two_clients, two_clients)
 
 BOOST_AUTO_TEST_CASE(a_lease_of_a_mutex_moves) {
     run([&](client& from, client& to) -> asio::awaitable<void> {
@@ -435,6 +437,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_text_is_refused) {
         BOOST_TEST(!adopted, adopted.message());
     });
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

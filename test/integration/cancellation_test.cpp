@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 #include "support/reserved_port.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -22,6 +23,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(cancellation_test, colock::test::shared_servers_far_away<5>)
+
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
@@ -40,8 +43,6 @@ asio::awaitable<void> cancel(pending_acquire& one) {
     BOOST_TEST((*one.result == aborted));
     BOOST_TEST(!one.granted.valid());
 }
-
-BOOST_FIXTURE_TEST_SUITE(cancellation_test, shared_servers_far_away<5>)
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *label("fault-01")) {
     run_test([&]() -> asio::awaitable<void> {
@@ -474,10 +475,6 @@ asio::awaitable<std::string> details_when_cancelled(const mutex& lock, Predicate
     co_await async_wait_until([&] { return one.result.has_value(); });
     BOOST_TEST((*one.result == aborted));
     co_return one.result->details();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 BOOST_AUTO_TEST_CASE(the_error_reports_why_no_server_is_reachable) {

@@ -18,6 +18,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(cluster_chaos_test)
+
 constexpr std::size_t names = 30;
 
 std::string name(std::size_t i) {
@@ -86,8 +88,6 @@ private:
     std::string failure_;
     std::thread thread_;
 };
-
-BOOST_AUTO_TEST_SUITE(cluster_chaos_test)
 
 /// Waits until all masters of the cluster are ready.
 asio::awaitable<void> all_masters_ready(const client& locks) {

@@ -22,6 +22,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(cluster_hole_test, *boost::unit_test::label("fault-103"))
+
 using boost::unit_test::label;
 
 /// A cluster of two masters. The second one gives up its slots, so no node serves them.
@@ -87,8 +89,6 @@ asio::awaitable<double> rate(const std::uint64_t& cycles) {
     co_return static_cast<double>(cycles - before) * 1000 /
         static_cast<double>(watch.elapsed().count());
 }
-
-BOOST_AUTO_TEST_SUITE(cluster_hole_test, *label("fault-103"))
 
 // The waiters are either many for one slot, or spread over many slots.
 BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_do_not_slow_other_locks) {

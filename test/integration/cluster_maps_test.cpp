@@ -6,6 +6,7 @@
 #include "instance/redis/key_slot.hpp"
 #include "instance_rig.hpp"
 #include "support/cluster_replies.hpp"
+#include "support/contains.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"
 #include "support/redis_cluster.hpp"
@@ -28,6 +29,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(cluster_maps_test)
+
 using boost::unit_test::label;
 using instance::state;
 using namespace std::chrono_literals;
@@ -36,10 +39,6 @@ constexpr std::size_t last_slot = 16383;
 constexpr std::size_t middle = 8192;
 const std::string in_lower_half = "b";  // Slot 3300.
 const std::string in_upper_half = "a";  // Slot 15495.
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 const std::string refused = "-ERR unknown subcommand\r\n";
 
@@ -158,8 +157,6 @@ void run_through_quarantine(instance_rig& rig, core::time_point since) {
         return vote == "granted";
     });
 }
-
-BOOST_AUTO_TEST_SUITE(cluster_maps_test)
 
 // The replaced master stays in the shard as a failed master.
 BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor_is_ignored, *label("fault-92")) {

@@ -7,6 +7,7 @@
 #include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
+#include "support/contains.hpp"
 #include "support/documented_rights.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"
@@ -30,15 +31,13 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(cluster_test)
+
 using boost::unit_test::label;
 using core::step;
 using instance::state;
 using namespace std::chrono_literals;
 using strings = std::vector<std::string>;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 /// Returns a cluster of three masters that the test cases share. Each case uses names of its own and moves
 /// slots back.
@@ -92,7 +91,7 @@ private:
     std::size_t from_;
 };
 
-BOOST_AUTO_TEST_SUITE(cluster_test)
+BOOST_AUTO_TEST_SUITE(on_three_masters)
 
 BOOST_AUTO_TEST_CASE(each_key_is_locked_at_the_master_of_its_slot) {
     instance_rig rig(three().uri());
@@ -874,6 +873,8 @@ BOOST_AUTO_TEST_CASE(a_cluster_at_the_address_of_another_one_is_quarantined, *la
     BOOST_TEST(contains(status.reason, "the map of another cluster"), status.reason);
     BOOST_TEST((std::chrono::steady_clock::now() >= status.quarantined_until));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -20,6 +20,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(destruction_test)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -28,8 +30,6 @@ using way = tcp_proxy::way;
 config in_memory() {
     return config::from_uris({"memory://a", "memory://b", "memory://c"});
 }
-
-BOOST_AUTO_TEST_SUITE(destruction_test)
 
 /// Checks each operation of a lock whose client no longer exists.
 asio::awaitable<void> check_closed(const mutex& lock) {

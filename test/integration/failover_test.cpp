@@ -4,6 +4,7 @@
 // are fake.
 
 #include "locks.hpp"
+#include "support/contains.hpp"
 #include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "visitors.hpp"
@@ -20,9 +21,7 @@
 namespace colock::test {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
+BOOST_AUTO_TEST_SUITE(failover_test)
 
 /// Sentinels ping once a second at most. With a shorter limit, they may consider a newly promoted master dead
 /// and fail over again.
@@ -88,8 +87,6 @@ struct state_log final : observer {
     }
     std::string states;
 };
-
-BOOST_AUTO_TEST_SUITE(failover_test)
 
 // Two clients with 200 coroutines on 20 names. Locks are thus contended inside each client and between the
 // two.

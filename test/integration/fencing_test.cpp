@@ -18,6 +18,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(fencing_test, colock::test::shared_servers_far_away<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -52,8 +54,6 @@ void scatter_counters(servers& instances, std::uint64_t first, std::uint64_t ste
         first += step;
     }
 }
-
-BOOST_FIXTURE_TEST_SUITE(fencing_test, shared_servers_far_away<5>)
 
 BOOST_AUTO_TEST_CASE(fences_grow_from_holder_to_holder_across_clients) {
     run_test([&]() -> asio::awaitable<void> {

@@ -23,6 +23,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(fifo_test)
+
 using boost::unit_test::label;
 
 /// A place expires four seconds after its client's last refresh. A machine that stalls for a moment therefore
@@ -94,7 +96,7 @@ asio::awaitable<void> expect_order_of_arrival(const config& configuration,
     BOOST_TEST(waiting_at(server) == 0U);
 }
 
-BOOST_FIXTURE_TEST_SUITE(fifo_test, shared_servers<1>)
+BOOST_FIXTURE_TEST_SUITE(on_one_server, shared_servers<1>)
 
 BOOST_AUTO_TEST_CASE(waiters_are_granted_in_the_order_of_arrival) {
     lock_options options = in_order();
@@ -380,6 +382,8 @@ BOOST_AUTO_TEST_CASE(behind_sentinels_the_order_stays_over_a_promotion) {
         BOOST_TEST(grants.granted().size() == 6U);
     }());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

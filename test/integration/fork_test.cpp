@@ -30,6 +30,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(fork_test)
+
 using namespace colock;
 using namespace colock::test;
 using asio::execution_context;
@@ -212,8 +214,6 @@ struct parent_by_unix_sockets : parent {
     parent_by_unix_sockets() : parent(network::unix_sockets) {}
 };
 using parents = std::tuple<parent_by_tcp, parent_by_unix_sockets>;
-
-BOOST_AUTO_TEST_SUITE(fork_test)
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_operation_in_a_child_fails_with_forked, Parent, parents) {
     Parent p;

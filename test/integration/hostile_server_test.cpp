@@ -6,6 +6,7 @@
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "locks.hpp"
+#include "support/contains.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"
@@ -24,6 +25,8 @@
 #include <thread>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(hostile_server_test)
+
 namespace {
 
 using namespace colock::test;
@@ -32,10 +35,6 @@ using boost::unit_test::label;
 using colock::core::step;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 /// Settings under which silence is not detected.
 colock::instance::redis::redis_settings patient_settings() {
@@ -649,5 +648,7 @@ BOOST_AUTO_TEST_CASE(the_first_call_waits_for_a_healthy_server) {
         }
     }(server.uri()));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

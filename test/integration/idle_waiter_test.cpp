@@ -14,6 +14,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(idle_waiter_test)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -88,8 +90,6 @@ asio::awaitable<void> cost_little(std::size_t waiters, double most) {
     }
     co_await held.release();
 }
-
-BOOST_AUTO_TEST_SUITE(idle_waiter)
 
 BOOST_AUTO_TEST_CASE(mutex_waiters_send_few_commands_to_one_server) {
     run_test(cost_little<1, mutex>(4, 2.5), 100s);

@@ -23,6 +23,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(inspect_test)
+
 using boost::unit_test::label;
 
 /// Returns a configuration in which a busy machine does not look like a silent server.
@@ -62,8 +64,6 @@ asio::awaitable<void> settled_votes(const client& locks) {
 struct three : shared_servers<3> {
     [[nodiscard]] config configuration() { return calm(instances.config()); }
 };
-
-BOOST_AUTO_TEST_SUITE(inspect_test)
 
 // --- What is reported -------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(label_test)
+
 namespace data = boost::unit_test::data;
 using namespace colock;
 using namespace colock::test;
@@ -111,7 +113,7 @@ std::string call(const kinds::script& script, const strings& keys, const strings
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(label_test)
+BOOST_AUTO_TEST_SUITE(tokens)
 
 // --- One instance -----------------------------------------------------------------------------------
 
@@ -610,5 +612,7 @@ BOOST_AUTO_TEST_CASE(a_loss_names_the_new_holder) {
         }
     }());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,6 +25,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(lead_test, colock::test::shared_servers<3>)
+
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
@@ -79,8 +81,6 @@ struct candidate {
         co_await async_wait_until([&] { return end.done; });
     }
 };
-
-BOOST_FIXTURE_TEST_SUITE(lead_test, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(a_body_that_returns_resigns) {
     run_test([&]() -> asio::awaitable<void> {

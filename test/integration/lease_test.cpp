@@ -17,11 +17,11 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(lease_test, colock::test::shared_servers<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
-
-BOOST_FIXTURE_TEST_SUITE(lease_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(an_empty_lease_is_invalid_and_has_no_resource) {
     lease nothing;

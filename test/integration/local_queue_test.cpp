@@ -19,6 +19,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(local_queue_test, colock::test::shared_servers<5>)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -70,8 +72,6 @@ lock_options patient(std::size_t limit) {
     options.handoff_time = 1h;
     return options;
 }
-
-BOOST_FIXTURE_TEST_SUITE(local_queue_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(waiters_acquire_in_the_order_of_arrival) {
     run_test([&]() -> asio::awaitable<void> {

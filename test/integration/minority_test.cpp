@@ -17,6 +17,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(minority_test)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -112,8 +114,6 @@ void compare(Hurt hurt, Heal heal) {
         }(),
         120s);
 }
-
-BOOST_AUTO_TEST_SUITE(minority_test)
 
 BOOST_AUTO_TEST_CASE(two_stopped_servers_of_five_do_not_slow_acquires, *label("fault-29")) {
     compare([](redis_server& s) { s.pause(); }, [](redis_server& s) { s.resume(); });

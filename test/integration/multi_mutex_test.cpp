@@ -22,6 +22,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(multi_mutex_test, colock::test::shared_servers<3>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -49,8 +51,6 @@ std::string refusal_of(const Function& make) {
     }
     return {};
 }
-
-BOOST_FIXTURE_TEST_SUITE(multi_mutex_test, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(all_names_are_held_at_once) {
     run_test([&]() -> asio::awaitable<void> {

@@ -21,12 +21,12 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(mutex_test, colock::test::shared_servers<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
 using strings = std::vector<std::string>;
-
-BOOST_FIXTURE_TEST_SUITE(mutex_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
     run_test([&]() -> asio::awaitable<void> {

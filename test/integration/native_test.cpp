@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(native_test)
+
 using namespace colock::test;
 using namespace std::chrono_literals;
 using colock::core::step;
@@ -27,8 +29,6 @@ std::string uri_of_ann(const redis_server& server) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(native)
 
 BOOST_AUTO_TEST_CASE(releases_run_no_script) {
     const redis_server server;

@@ -5,6 +5,7 @@
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
+#include "support/contains.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"
@@ -89,10 +90,6 @@ asio::awaitable<void> work(client& locks, std::size_t times) {
         const auto [e, result] = co_await held.release(asio::as_tuple);
         BOOST_TEST((e ? e == errc::no_quorum : result == release_result::released), e.message());
     }
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 instance_state state_of(const client& locks, std::size_t i) {

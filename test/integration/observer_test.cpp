@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(observer_test)
+
 namespace {
 
 using namespace colock;
@@ -87,8 +89,6 @@ config in_memory(const std::string& name) {
 }  // namespace
 
 // --- In memory ----------------------------------------------------------------------------------------------
-
-BOOST_AUTO_TEST_SUITE(observer_test)
 
 BOOST_AUTO_TEST_CASE(each_kind_of_lock_is_reported_as_it_is_counted) {
     run_test([]() -> asio::awaitable<void> {

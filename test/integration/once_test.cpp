@@ -29,6 +29,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(once_test)
+
 using boost::unit_test::label;
 
 const std::string a_record(kinds::scripts::complete.digest);
@@ -156,7 +158,7 @@ asio::awaitable<void> waits(const client& locks) {
 
 using one_server = shared_servers_far_away<1>;
 
-BOOST_FIXTURE_TEST_SUITE(once_test, one_server)
+BOOST_FIXTURE_TEST_SUITE(on_one_server, one_server)
 
 BOOST_AUTO_TEST_CASE(the_second_call_finds_the_result_of_the_first) {
     run_test([&]() -> asio::awaitable<void> {
@@ -1113,6 +1115,8 @@ BOOST_AUTO_TEST_CASE(in_a_cluster_whose_slots_move) {
         }(),
         2min);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -33,6 +33,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(own_kind_test)
+
 using namespace colock;
 using namespace colock::test;
 using core::key_state;
@@ -1057,6 +1059,8 @@ BOOST_DATA_TEST_CASE(a_release_of_both_names_wakes_a_waiter_for_one,
                      name, is_own, where) {
     run(where, wake_by_name, name, false, is_own);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -13,6 +13,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(ownership_test, colock::test::shared_servers_far_away<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -36,8 +38,6 @@ asio::awaitable<lease> take_over(client& others, servers& instances) {
     check_untouched(instances, b);
     co_return b;
 }
-
-BOOST_FIXTURE_TEST_SUITE(ownership_test, shared_servers_far_away<5>)
 
 BOOST_AUTO_TEST_CASE(the_release_of_an_expired_holder_leaves_its_successor_alone,
                      *label("fault-18")) {

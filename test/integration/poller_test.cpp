@@ -25,6 +25,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(poller_test)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -154,8 +156,6 @@ asio::awaitable<result> wait_beside(const greedy_poller& greedy, client& locks) 
     r.others = greedy.turns() - before;
     co_return r;
 }
-
-BOOST_AUTO_TEST_SUITE(poller_test)
 
 /// A waiter usually acquires once or twice as often as a poller. On a busy machine the factor falls to 0.8,
 /// because a client needs more processor time than a blocking poller. A waiter that backs off without a

@@ -4,6 +4,7 @@
 
 #include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 #include "support/fake_server.hpp"
 #include "support/field_refused.hpp"
 #include "support/reserved_port.hpp"
@@ -18,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(quarantine_test)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,10 +32,6 @@ config with_quarantine(const servers& instances, milliseconds length) {
     config configuration = instances.config();
     configuration.restart_quarantine = length;
     return configuration;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 /// Returns a server at this port that has been up for a day.
@@ -95,8 +94,6 @@ steady_clock::duration left_when_taken(milliseconds quarantine, bool known) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(quarantine_test)
 
 BOOST_AUTO_TEST_CASE(a_restart_without_data_does_not_break_mutual_exclusion, *label("fault-24")) {
     for (const bool known : {true, false}) {

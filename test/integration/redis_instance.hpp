@@ -5,6 +5,7 @@
 
 #include "core/vote.hpp"
 #include "integration/instance_rig.hpp"
+#include "support/contains.hpp"
 #include "support/redis_server.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -25,10 +26,6 @@ inline redis_server& shared_server() {
     static redis_server server;
     server.flush();
     return server;
-}
-
-inline bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 inline std::string local_uri(const redis_server& server, const std::string& before = {},

@@ -29,6 +29,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(reentrant_mutex_test, colock::test::shared_servers<3>)
+
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
@@ -54,8 +56,6 @@ asio::awaitable<void> expect_free(servers& instances, client& locks) {
     co_await settled(locks);
     BOOST_TEST(instances.keys() == 0U);
 }
-
-BOOST_FIXTURE_TEST_SUITE(reentrant_mutex_test, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(owners_are_equal_only_to_their_copies) {
     const lock_owner a;

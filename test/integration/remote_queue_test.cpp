@@ -16,6 +16,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(remote_queue_test)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -106,8 +108,6 @@ asio::awaitable<void> both_get_it(std::array<waiter, 2>& queue) {
         co_await queue[queue[0].granted() ? 0 : 1].release();
     }
 }
-
-BOOST_AUTO_TEST_SUITE(remote_queue_test)
 
 BOOST_AUTO_TEST_CASE(waiting_clients_acquire_in_the_order_of_arrival) {
     run_test([]() -> asio::awaitable<void> {

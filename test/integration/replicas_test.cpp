@@ -16,6 +16,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(replicas_test)
+
 using boost::unit_test::label;
 using core::step;
 
@@ -60,8 +62,6 @@ asio::awaitable<void> keep_trying(const mutex& lock, const bool& stop, std::size
         failed += e.message().find(too_few) != std::string::npos ? 1 : 0;
     }
 }
-
-BOOST_AUTO_TEST_SUITE(replicas_test)
 
 // The replica stops, so no new grant is acknowledged. Held locks need no acknowledgement.
 BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replica,

@@ -31,6 +31,8 @@ namespace colock::test {
 
 extern const char* const path_of_skewed_clock;
 
+BOOST_AUTO_TEST_SUITE(script_test)
+
 namespace {
 
 namespace scripts = kinds::scripts;
@@ -510,8 +512,6 @@ std::set<std::string> commands_of(const kinds::script& script) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(script)
 
 /// While a slot moves, a node refuses each command on a key that it does not have.
 BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {

@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+BOOST_AUTO_TEST_SUITE(secrets_test)
+
 namespace {
 
 using namespace colock::test;
@@ -142,8 +144,6 @@ const std::string special_encoded = secret("Aa") + "%40" + secret("Bb") +
                                     "%3A%2F%3F%23%5B%5D%25%26%3D%2B%20%22%27%5C" + secret("Cc");
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(secrets)
 
 /// Shows that the test can fail.
 BOOST_AUTO_TEST_CASE(the_transcript_detects_encoded_and_partial_secrets) {

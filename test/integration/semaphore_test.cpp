@@ -21,6 +21,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(semaphore_test)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -45,7 +47,7 @@ void die_with_permit(const redis_server& server, const std::string& limit, const
                     std::to_string(ttl.count())});
 }
 
-BOOST_FIXTURE_TEST_SUITE(semaphore_test, shared_servers<3>)
+BOOST_FIXTURE_TEST_SUITE(on_three_servers, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(there_are_as_many_holders_as_permits) {
     run_test([&]() -> asio::awaitable<void> {
@@ -416,6 +418,8 @@ BOOST_AUTO_TEST_CASE(majorities_that_overlap_admit_no_third_holder, *label("faul
         BOOST_TEST(third.has_value());
     }());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()
 

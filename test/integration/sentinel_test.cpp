@@ -6,6 +6,7 @@
 #include "instance_rig.hpp"
 #include "integration/replication.hpp"
 #include "kinds/semaphore/semaphore.hpp"
+#include "support/contains.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/meter.hpp"
 #include "support/redis_server.hpp"
@@ -26,14 +27,12 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(sentinel_test)
+
 using boost::unit_test::label;
 using core::step;
 using instance::state;
 using namespace std::chrono_literals;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 /// Sentinels that all report the same master at first.
 struct sentinels {
@@ -89,8 +88,6 @@ void promote(const redis_server& server) {
     server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
     server.command({"REPLICAOF", "NO", "ONE"});
 }
-
-BOOST_AUTO_TEST_SUITE(sentinel_test)
 
 BOOST_AUTO_TEST_CASE(the_master_that_the_sentinels_name_is_used) {
     const redis_server master;

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,13 +19,11 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(server_errors_test)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 std::string info(const redis_server& server) {
     return server.command({"INFO", "all"}).value();
@@ -40,8 +39,6 @@ asio::awaitable<void> all_ready_again(const client& locks, servers& restarted) {
         });
     }
 }
-
-BOOST_AUTO_TEST_SUITE(server_errors_test)
 
 BOOST_AUTO_TEST_CASE(a_lease_outlives_kill_9_with_aof_everysec, *label("fault-25")) {
     servers five(5, {"--appendonly", "yes", "--appendfsync", "everysec"});

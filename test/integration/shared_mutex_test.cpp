@@ -19,6 +19,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(shared_mutex_test, colock::test::shared_servers<3>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -63,8 +65,6 @@ bool is_watched(servers& instances) {
                std::string::npos;
     });
 }
-
-BOOST_FIXTURE_TEST_SUITE(shared_mutex_test, shared_servers<3>)
 
 BOOST_AUTO_TEST_CASE(readers_share_the_lock_and_a_writer_excludes_all) {
     run_test([&]() -> asio::awaitable<void> {

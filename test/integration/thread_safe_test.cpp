@@ -30,6 +30,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(thread_safe_test)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -99,7 +101,7 @@ struct own_lock {
     [[nodiscard]] auto get_executor() const { return inner.get_executor(); }
 };
 
-BOOST_FIXTURE_TEST_SUITE(thread_safe_test, shared_servers<5>)
+BOOST_FIXTURE_TEST_SUITE(on_five_servers, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(any_thread_may_start_every_operation) {
     pool p(instances.config());
@@ -398,5 +400,7 @@ BOOST_AUTO_TEST_CASE(any_thread_may_use_a_cluster_that_fails_over) {
     BOOST_TEST(failures == 0U);
     p.wait_settled();
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

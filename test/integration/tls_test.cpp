@@ -5,6 +5,7 @@
 #include "instance/redis/tls.hpp"
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/meter.hpp"
 #include "support/redis_server.hpp"
@@ -61,13 +62,7 @@ using boost::unit_test::label;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
 
-namespace {
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 BOOST_AUTO_TEST_SUITE(tls)
 

@@ -13,6 +13,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(undo_test, colock::test::shared_servers_far_away<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -28,8 +30,6 @@ std::size_t cuts(proxies& network) {
     }
     return sum;
 }
-
-BOOST_FIXTURE_TEST_SUITE(undo_test, shared_servers_far_away<5>)
 
 /// Two of five servers grant. Of the other three, one does not get the request. The replies of the other two,
 /// which also granted, do not arrive. The client rolls back the grants while these three are still silent.

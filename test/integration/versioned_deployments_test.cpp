@@ -23,6 +23,8 @@
 namespace colock::test {
 namespace {
 
+BOOST_AUTO_TEST_SUITE(versioned_deployments_test)
+
 using boost::unit_test::label;
 
 versioned_options persistent(milliseconds time = 1min) {
@@ -50,8 +52,6 @@ asio::awaitable<std::uint64_t> write_often(const versioned& what, std::uint64_t 
 std::optional<std::string> add_one(const versioned_state& now) {
     return std::to_string(now.value ? std::stoi(*now.value) + 1 : 1);
 }
-
-BOOST_AUTO_TEST_SUITE(versioned_deployments_test)
 
 /// Fault 62: the new master lacks the last writes and is promoted within the same second.
 BOOST_AUTO_TEST_CASE(versions_go_on_after_a_promotion, *label("fault-62")) {

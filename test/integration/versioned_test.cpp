@@ -24,6 +24,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(versioned_test)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -96,7 +98,7 @@ std::optional<std::string> add_one(const versioned_state& now) {
 
 using close_by = shared_servers<1>;
 
-BOOST_FIXTURE_TEST_SUITE(versioned_test, close_by)
+BOOST_FIXTURE_TEST_SUITE(close_by_servers, close_by)
 
 BOOST_AUTO_TEST_CASE(a_write_needs_the_version_that_was_read) {
     run_test([&]() -> asio::awaitable<void> {
@@ -757,5 +759,7 @@ BOOST_AUTO_TEST_CASE(memory_keeps_versioned_values) {
         co_await locks.close();
     }());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Servers that are too old. Also checks that the server of the other tests is the selected program.
 
 #include "instance_rig.hpp"
+#include "support/contains.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/secrets.hpp"
@@ -13,15 +14,13 @@
 #include <string>
 #include <string_view>
 
+BOOST_AUTO_TEST_SUITE(versions_test)
+
 using namespace colock::test;
 
 namespace {
 
 using boost::unit_test::label;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 const std::string needed = ". colock needs RESP3, which Redis 6.0 or newer and Valkey support";
 
@@ -31,8 +30,6 @@ std::string reason_of(const fake_server& server, const std::string& user_info = 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(versions)
 
 BOOST_AUTO_TEST_CASE(redis_5_is_rejected_with_the_required_version) {
     const fake_server server(unknown_command);

@@ -13,6 +13,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(wake_test)
+
 using namespace colock;
 using namespace colock::test;
 
@@ -29,8 +31,6 @@ struct scene : shared_servers<5> {
             [this, times] { return locks.counters().contended >= times && idle(locks); });
     }
 };
-
-BOOST_AUTO_TEST_SUITE(wake_test)
 
 BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter) {
     run_test([]() -> asio::awaitable<void> {

@@ -21,6 +21,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(watchdog_test, colock::test::shared_servers_far_away<5>)
+
 using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
@@ -58,8 +60,6 @@ private:
     const lease& held_;
     longest_pause pause_;
 };
-
-BOOST_FIXTURE_TEST_SUITE(watchdog_test, shared_servers_far_away<5>)
 
 BOOST_AUTO_TEST_CASE(the_watchdog_keeps_a_one_second_lease_for_five_seconds) {
     run_test([&]() -> asio::awaitable<void> {

@@ -29,6 +29,8 @@
 
 namespace {
 
+BOOST_FIXTURE_TEST_SUITE(with_lock_test, colock::test::shared_servers<5>)
+
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
@@ -180,8 +182,6 @@ static_assert(runs_under<mutex, asio::awaitable<int> (*)(lease&)>);
 static_assert(!runs_under<std::mutex, asio::awaitable<int> (*)(lease&)>);
 static_assert(!runs_under<mutex, int (*)(lease&)>);
 static_assert(!runs_under<mutex, asio::awaitable<int> (*)()>);
-
-BOOST_FIXTURE_TEST_SUITE(with_lock_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(returns_the_result_of_the_body) {
     run_test([&]() -> asio::awaitable<void> {

@@ -11,10 +11,12 @@
 
 namespace colock::test {
 
+extern const char* const source_folder;  // of the repository
+
 /// Returns the rights that docs/permissions.md gives to the user of a server, without the password.
 inline std::vector<std::string> documented_rights() {
     const std::string begin = "ACL SETUSER colock ";
-    std::ifstream page(COLOCK_SOURCE_DIR "/docs/permissions.md");
+    std::ifstream page(std::string(source_folder) + "/docs/permissions.md");
     for (std::string line; std::getline(page, line);) {
         if (line.starts_with(begin)) {
             std::vector<std::string> result;

@@ -4,6 +4,7 @@
 
 #include "api/instance_uri.hpp"
 #include "api/label.hpp"
+#include "support/contains.hpp"
 #include "support/deadline.hpp"
 #include "support/run.hpp"
 
@@ -34,16 +35,13 @@ using boost::unit_test::label;
 using colock::config;
 using colock::config_error;
 using colock::instance::redis::address;
+using colock::test::contains;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
 namespace {
 
 constexpr std::string_view secret = "hunter2";
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 /// Runs a function that must throw a `config_error`, and returns the error.
 config_error error_of(const std::function<void()>& function) {

@@ -9,6 +9,7 @@
 #include "kinds/scripts.hpp"
 #include "kinds/shared/shared.hpp"
 #include "resp/reader.hpp"
+#include "support/contains.hpp"
 #include "support/step_of_kind.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -28,6 +29,7 @@
 namespace colock::instance::redis::test {
 namespace {
 
+using colock::test::contains;
 using colock::test::fenced_acquire;
 using colock::test::step_of_kind;
 using core::step;
@@ -97,10 +99,6 @@ std::string fresh_payload_of(const commands& them, script_form form = script_for
                              const server_facts& server = facts) {
     encoder e;
     return payload_of(e, them, form, server);
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 std::string bulk(std::string_view text) {

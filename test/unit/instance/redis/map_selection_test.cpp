@@ -5,6 +5,7 @@
 #include "instance/redis/map_selection.hpp"
 
 #include "support/cluster_replies.hpp"
+#include "support/contains.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -32,10 +33,6 @@ using strings = std::vector<std::string>;
 constexpr core::time_point start = core::time_point() + 1h;
 constexpr std::size_t last_slot = slot_count - 1;
 constexpr std::size_t middle = slot_count / 2;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
 
 /// Returns a map in which these nodes share the slots evenly. Node "a1" is at the host of that name.
 cluster_map map_of(const strings& ids, std::uint64_t epoch = 1, bool is_ok = true) {

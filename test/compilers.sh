@@ -5,7 +5,7 @@ source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/compilers.sh [--compiler NAME]... [--tests]
+Usage: test/compilers.sh [--compiler NAME]... [--quick | --tests]
        test/compilers.sh --help
 
 Prepares the machine (cmake/bootstrap.sh), and builds the library, each public header alone, and the examples with each
@@ -16,6 +16,8 @@ g++ builds with optimization, because some of its warnings need it. clang++ buil
 
   --compiler NAME   g++-N or clang++-N (default: g++-12, g++-14, clang++-14 and clang++-19). May be repeated. Without this
                     option, a compiler that is neither on this machine nor offered by Debian is left out.
+  --quick           build only the library and quickstart. The compiler checks the headers and the other examples, and
+                    generates no code for them.
   --tests           also build the unit tests, and run them
   --help            print this text
 
@@ -27,7 +29,7 @@ Exit codes:
 TEXT
 }
 
-compilers=() named=true tests=false
+compilers=() named=true tests=false quick=false
 while (($# > 0)); do
     case $1 in
         --compiler)
@@ -37,6 +39,7 @@ while (($# > 0)); do
             shift
             ;;
         --tests) tests=true ;;
+        --quick) quick=true ;;
         *) common_option "$1" ;;
     esac
     shift
@@ -56,9 +59,29 @@ has() {
     path_of "$1" >/dev/null || die "$1 was installed, but is not there"
 }
 
+# check_syntax FOLDER: checks the public headers, each alone, and the examples with the commands of this build.
+check_syntax() {
+    python3 - "$1/compile_commands.json" "$colock_root" <<'PYTHON' | xargs -0 -n 1 -P "$(nproc)" sh -c || die "the compiler reports errors"
+import json, pathlib, re, shlex, sys
+commands, root = sys.argv[1], pathlib.Path(sys.argv[2])
+for entry in json.load(open(commands)):
+    file = pathlib.Path(entry["file"])
+    if root / "examples" not in file.parents and "verify_interface_header_sets" not in str(file):
+        continue
+    words = shlex.split(entry["command"])
+    while words and not re.search(r"(clang|g)\+\+", words[0]):   # without ccache, which does not store such runs
+        del words[0]
+    if "-o" in words:
+        del words[words.index("-o"):words.index("-o") + 2]
+    words.remove("-c")
+    print(f"cd {shlex.quote(entry['directory'])} && {shlex.join(words)} -fsyntax-only", end="\0")
+PYTHON
+}
+
 # build COMPILER
 build() {
     local folder=$colock_root/build/compilers/$1 targets=(colock all_verify_interface_header_sets examples/all) options=()
+    if $quick; then targets=(colock quickstart); fi
     if [[ $1 == g++* ]]; then options+=(-DCMAKE_BUILD_TYPE=Release); else options+=(-DCMAKE_BUILD_TYPE=None); fi
     if $tests; then
         options+=(-DCOLOCK_BUILD_TESTS=ON)
@@ -70,6 +93,7 @@ build() {
     cmake -S "$colock_root" -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$(path_of "$1")" \
         -DCOLOCK_BUILD_BENCHMARKS=OFF -DCOLOCK_UNITY_BUILD=OFF "${options[@]}" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; die "cmake could not configure a build with $1"; }
     run_interruptible cmake --build "$folder" --target "${targets[@]}" || die "the build with $1 failed"
+    if $quick; then check_syntax "$folder"; fi
     run_interruptible "$folder/examples/quickstart" memory://a || die "quickstart, built with $1, failed"
     if $tests; then
         run_interruptible ctest --test-dir "$folder" --label-regex '^unit$' --output-on-failure --no-tests=error \

@@ -105,10 +105,10 @@ callers() {
     done
     asks "--examples" examples/like_counter/demo.sh --seconds 1
     asks "$release" test/run.sh
-    asks "$release" test/run.sh --quick
+    asks "$release" test/run.sh --all
     asks "$release" test/run.sh --standstill
     asks "--tests" test/run.sh --asan
-    asks "--tests" test/run.sh --tsan --quick
+    asks "--tests" test/run.sh --tsan
     asks "--tests --coverage" test/run.sh --coverage
     asks "--format" test/lint.sh --format
     asks "--format" test/lint.sh --fix

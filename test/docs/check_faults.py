@@ -77,9 +77,11 @@ class Checker:
 
     @staticmethod
     def tests_in(file):
-        """The words of each colock_test() in the file. All labels are among them."""
+        """The words of each colock_test() in the file. All labels are among them. A function like colock_conformance_test()
+        gives its own name as a label, and `integration`."""
         text = file.read_text(encoding="utf-8") if file.exists() else ""
-        return [match[1].split() for match in re.finditer(r"^ *colock_(?:[a-z]+_)?test\(([^)]*)\)", text, re.MULTILINE)]
+        calls = re.finditer(r"^ *colock_(?:([a-z]+)_)?test\(([^)]*)\)", text, re.MULTILINE)
+        return [match[2].split() + ([match[1], "integration"] if match[1] else []) for match in calls]
 
     def second_tier(self):
         lines = (self.root / SECOND_TIER).read_text(encoding="utf-8").split("\n")

@@ -58,6 +58,7 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     last_outcome_ = why;
     if (why == acquire_outcome::no_quorum) {
         const time_point end = votes.reachable_from();
+        // mutant: quarantine_is_an_outage
         if (end < settings_.deadline) {
             return wait_for_end_of_quarantine(end, votes, now);
         }
@@ -68,9 +69,11 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     if (with_record != 0 && votes.granted() + with_record >= quorum_of(settings_.instances)) {
         return fail(acquire_outcome::completed);
     }
+    // mutant: wrong_kind_waits
     if (votes.impossible_by(key_state::other_kind)) {
         return fail(acquire_outcome::wrong_kind);
     }
+    // mutant: wrong_limit_waits
     if (votes.impossible_by(key_state::other_limit)) {
         return fail(acquire_outcome::wrong_limit);
     }
@@ -126,6 +129,7 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
         default:
             break;
     }
+    // mutant: deadline_ignored
     if (now >= settings_.deadline) {
         return fail(*last_outcome_);
     }
@@ -158,6 +162,7 @@ acquire::step acquire::wait_for_end_of_quarantine(time_point end, const round& v
     --attempts_;
     ++excused_;
     quarantine_end_ = std::min(std::max(end, now + short_pause(milliseconds(2))), end_of_parking());
+    // mutant: quarantine_hides_a_late_vote
     if (votes.may_recover_at_any_time()) {
         quarantine_end_ = std::min(quarantine_end_, now + regular_pause());
     }
@@ -207,11 +212,13 @@ attempt acquire::current_attempt() const noexcept {
 }
 
 time_point acquire::next_regular_attempt() const {
+    // mutant: waiting_writer_sleeps
     return settings_.attempt_interval == duration::zero() ? never
                                                           : sent_ + settings_.attempt_interval;
 }
 
 time_point acquire::end_of_parking() const {
+    // mutant: parked_reader_sleeps
     return settings_.longest_parking == duration::zero()
                ? next_regular_attempt()
                : std::min(next_regular_attempt(), sent_ + settings_.longest_parking);
@@ -277,6 +284,7 @@ void acquire::rely_on_being_told(time_point now) {
 /// change until the next attempt asks it to. The other instances may already have freed the lock.
 void acquire::stop_relying(time_point now) {
     telling_ = {};
+    // mutant: told_by_one
     if (std::exchange(relying_, false)) {
         backoff_end_ = std::min(backoff_end_, now + regular_pause());
     }

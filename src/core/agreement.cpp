@@ -18,6 +18,7 @@ agreed_value agree_on_largest(const round& votes) {
     for (std::size_t i = 0; i != votes.instances(); ++i) {
         if (const std::uint64_t value = votes.value_of(i); votes.has_granted(i)) {
             result.reached = result.reached && (result.value == 0 || result.value == value);
+            // mutant: fence_of_the_first_grant
             result.value = std::max(result.value, value);
         }
     }
@@ -71,6 +72,7 @@ agreed_value agree_on_same_lists(const round& votes) {
     const std::size_t quorum = quorum_of(votes.instances());
     std::size_t most = 0;
     for (const std::string& text : texts) {
+        // mutant: lists_compared_by_the_first_number
         const auto equal = static_cast<std::size_t>(std::ranges::count(texts, text));
         if (equal >= quorum) {
             return {.value = first_of(list_in(text)), .values = text};
@@ -110,12 +112,14 @@ agreed_value agree_on_same(const round& votes) {
     for (auto first = values.begin(); first != values.end();) {
         const auto end = std::upper_bound(first, values.end(), *first);
         const auto equal = static_cast<std::size_t>(end - first);
+        // mutant: numbers_need_not_agree
         if (equal >= quorum) {
             return {.value = *first};
         }
         most = std::max(most, equal);
         first = end;
     }
+    // mutant: raise_to_the_largest
     return {.value = values[quorum - 1],
             .values = {},
             .reached = false,

@@ -35,6 +35,7 @@ public:
     /// Returns whether a waiter of the client may get the lease next, after `handoffs` hand-offs.
     [[nodiscard]] bool may_hand_off(std::size_t handoffs, const handoff_bounds& bounds,
                                     time_point now) const noexcept {
+        // mutant: handed_off_too_often, handed_off_for_too_long
         return handoffs < bounds.limit && now - since_ < bounds.time;
     }
 

@@ -124,6 +124,7 @@ constexpr bool must_last(const command& c) noexcept {
 /// restores what a quorum still has. A record that heals is not: it may come from a minority, and the
 /// instance may have lost the token of another lock.
 constexpr bool relies_on_memory(const command& c) noexcept {
+    // mutant: fence_counted_in_quarantine, retake_passes_the_quarantine
     return (c.step == step::acquire && !c.heals) || (c.step == step::confirm && c.value == 0) ||
            (c.step == step::complete && c.heals);
 }

@@ -49,8 +49,10 @@ void lease::learn(const event& e) noexcept {
     const bool is_final = !is_outdated(e.tag);
     if (v.kind == vote_kind::granted) {
         keys_[e.index] = belief::yes;
+        // mutant: multi_partial_is_no
     } else if (v.kind == vote_kind::denied && v.key == key_state::partial) {
         keys_[e.index] = belief::maybe;
+        // mutant: unknown_is_no
     } else if (is_attempt && is_final &&
                (v.kind == vote_kind::denied || !outcome_unknown(v.reason))) {
         keys_[e.index] = belief::no;
@@ -71,6 +73,7 @@ void lease::learn_from_retake(std::size_t index, const vote& v) noexcept {
             open_.remove(index);
         }
     } else if (its == belief::otherwise_no || its == belief::otherwise_yes) {
+        // mutant: unsent_retake_is_an_answer
         its = its == belief::otherwise_no ? belief::no : belief::yes;
         open_.remove(index);
     }
@@ -83,6 +86,7 @@ bool lease::is_outdated(lease_tag tag) const noexcept {
 
 /// Prepares for an acquire that an instance is about to be sent.
 void lease::expect_acquire(std::size_t index) noexcept {
+    // mutant: heal_not_given_back
     keys_[index] = belief::maybe;
     open_.add(index);
 }
@@ -105,6 +109,7 @@ step lease::step_of(lease_tag tag) noexcept {
         case purpose::heal:
         case purpose::retake:
             return step::acquire;
+        // mutant: adopted_by_an_acquire
         case purpose::adopt:
         case purpose::extend:
             return step::extend;
@@ -167,6 +172,7 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
         case purpose::adopt:
         case purpose::raise:
         case purpose::retake:
+            // mutant: acquire_after_give_back
             return acquiring() || renewed();
         case purpose::release:
             return keys_[index] != belief::no;
@@ -176,8 +182,10 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
             return true;
         case purpose::extend:
         case purpose::heal:
+            // mutant: abandoned_is_renewed
             break;
     }
+    // mutant: extend_after_release
     return renewed();  // these stop strictly before the release
 }
 
@@ -200,6 +208,7 @@ lease_step lease::on_attempt(const event& e, time_point now) {
         case kind::give_up:
             return adopts() ? abandon() : begin_release(time_point::min(), now);
         case kind::vote:
+            // mutant: vote_of_an_older_round_counts
             if (e.tag != latest_ || !votes_.record(e.index, *e.vote)) {
                 return {};
             }
@@ -209,11 +218,13 @@ lease_step lease::on_attempt(const event& e, time_point now) {
             if (status_ == status::raising && now >= useful_until()) {
                 return fail(acquire_outcome::too_slow, now);
             }
+            // mutant: waits_for_the_silent
             if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else if (now >= round_end()) {
                 // The caller's deadline has passed, but silent instances still have time. Another client
                 // holds the key only if an instance has denied.
+                // mutant: silence_is_a_denial
                 return fail(
                     votes_.denied() != 0 ? acquire_outcome::contended : acquire_outcome::no_quorum,
                     now);
@@ -231,6 +242,7 @@ lease_step lease::begin_attempt(const event& e, time_point now) {
         value_ = attempt_.adopted->value;
         values_ = keep_list(std::string(attempt_.adopted->values));
         ttl_ = std::max(ttl_, attempt_.adopted->ttl);
+        // mutant: adopted_without_an_extend
         open_ = {};  // an extend makes no key
         return begin_round(purpose::adopt, now);
     }
@@ -253,7 +265,9 @@ lease_step lease::begin_round(purpose what, time_point now) {
 /// that has not replied may have its key. That lease is therefore lost only if so many instances have denied
 /// that no quorum can have it.
 lease_step lease::decide_attempt(time_point now) {
+    // mutant: majority_of_the_granted
     if (votes_.won()) {
+        // mutant: too_slow_is_believed
         if (now >= useful_until()) {  // it would be lost at once
             return fail(acquire_outcome::too_slow, now);
         }
@@ -262,6 +276,7 @@ lease_step lease::decide_attempt(time_point now) {
     }
     if (votes_.impossible() && !may_meet_record()) {
         const bool is_lost = adopts() && votes_.denied() > spare_of(votes_.instances());
+        // mutant: adopted_lease_lost_too_soon
         const bool is_denied = adopts() ? is_lost : !votes_.unreachable();
         return fail(is_denied ? acquire_outcome::contended : acquire_outcome::no_quorum, now);
     }
@@ -287,9 +302,11 @@ lease_step lease::agree_on_value(time_point now) {
     const bool is_raised = status_ == status::raising && settings_->agreement == agreement::largest;
     agreed_value agreed =
         is_raised ? agreed_value{.value = next_value_} : agree(settings_->agreement, votes_);
+    // mutant: no_second_round
     if (agreed.reached) {
         value_ = agreed.value;
         values_ = keep_list(std::move(agreed.values));
+        // mutant: validity_from_the_reply
         return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
     }
     if (agreed.may_be_reached) {  // As long again as the quorum took.
@@ -323,6 +340,7 @@ bool lease::has_other_value(std::uint64_t value, const std::string* list) const 
 /// time.
 lease_step lease::raise(std::uint64_t value, time_point now) {
     constexpr std::uint32_t most_rounds = 8;  // An attempt without competitors needs at most three.
+    // mutant: second_round_from_the_reply
     status_ = status::raising;
     next_value_ = value;
     if (settings_->agreement == agreement::largest) {
@@ -387,6 +405,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     step.attempt = acquire_outcome::granted;
     if (settings_->agreement == agreement::same && !adopts()) {
         for (std::size_t i = 0; i != keys_.size(); ++i) {
+            // mutant: wrong_number_stays
             if (votes_.has_granted(i) && has_other_value(votes_.value_of(i), votes_.text_of(i))) {
                 step.heals.add(i);
                 expect_acquire(i);
@@ -402,6 +421,7 @@ lease_step lease::correct_value(const event& e) {
     const bool is_wrong = settings_->agreement == agreement::same &&
                           e.vote->kind == vote_kind::granted &&
                           has_other_value(e.vote->value, e.vote->detail.get());
+    // mutant: late_wrong_number_stays
     if (e.tag != latest_ || !is_wrong) {
         return {};
     }
@@ -447,6 +467,7 @@ lease_step lease::on_held(const event& e, time_point now) {
         case kind::release:
             return begin_release(promised_until(), now);
         case kind::abandon:
+            // mutant: abandoned_is_released
             return abandon();
         case kind::close:
             return lose(loss::closed);
@@ -494,6 +515,7 @@ lease_step lease::keep(const renew::event& e, time_point now) {
             expect_acquire(i);
         }
     }
+    // mutant: longest_ttl_forgotten
     ttl_ = std::max(ttl_, watchdog().ttl());
     if (!step.lost) {
         step.until = counts() ? std::min(step.until, round_end()) : step.until;
@@ -506,6 +528,7 @@ lease_step lease::keep(const renew::event& e, time_point now) {
 }
 
 bool lease::may_hand_off(time_point now) const noexcept {
+    // mutant: hand_off_the_rest, handed_off_when_lost
     return status_ == status::held && settings_->renew_interval > duration::zero() &&
            ttl_ == settings_->ttl && watchdog().undisturbed() &&
            watchdog().ttl() == settings_->ttl &&
@@ -561,16 +584,20 @@ bool lease::take_next_value() {
 
 /// Hands off the lease or releases it, as soon as the outstanding votes cannot change the decision.
 lease_step lease::decide_handoff(time_point now) {
+    // mutant: handed_off_when_it_is_over
     if (votes_.impossible() || now >= watchdog().loss_time()) {
         return begin_release(promised_until(), now);
     }
+    // mutant: handed_off_without_asking
     if (!votes_.won()) {
         return keep(renew::event::timer(), now);
     }
+    // mutant: handed_off_without_second_round
     if (status_ == status::counting && !take_next_value()) {
         status_ = status::recounting;
         return ask_next_value(next_value_, now);
     }
+    // mutant: one_fence_for_all
     value_ = next_value_;
     return hand_off(now);
 }
@@ -589,6 +616,7 @@ lease_step lease::on_lost(const event& e, time_point now) {
     if (e.kind == kind::abandon) {
         return abandon();
     }
+    // mutant: released_at_the_loss
     if (e.kind == kind::release || (e.kind == kind::timer && now >= watchdog().valid_until())) {
         return begin_release(promised_until(), now);
     }
@@ -601,6 +629,7 @@ lease_step lease::on_lost(const event& e, time_point now) {
 lease_step lease::abandon() {
     status_ = status::ended;
     lease_step step;
+    // mutant: abandoned_without_successor
     step.let_go = true;
     step.ended = true;
     return step;
@@ -628,6 +657,7 @@ time_point lease::promised_until() const noexcept {
 
 /// Starts the release, from any status.
 lease_step lease::begin_release(time_point valid_until, time_point now) {
+    // mutant: attempt_without_undo
     status_ = status::releasing;
     release_settings settings;
     settings.instances = settings_->instances;
@@ -638,6 +668,7 @@ lease_step lease::begin_release(time_point valid_until, time_point now) {
     settings.longest_life = settings.gone_at - now;
     instance_set holding;
     for (std::size_t i = 0; i != keys_.size(); ++i) {
+        // mutant: undo_only_where_granted
         if (keys_[i] != belief::no) {
             holding.add(i);
         }
@@ -662,6 +693,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                 }
                 case purpose::acquire:
                 case purpose::retake:
+                    // mutant: late_first_round_is_the_last
                     if (is_outdated(e.tag)) {
                         return {};  // The later round may still be executed.
                     }

@@ -31,6 +31,7 @@ queue_place::step queue_place::resume(const event& e, time_point now) {
         case kind::lock_changed:
             lock_ = sight::unknown;
             is_outdated_ = is_outdated_ || !is_waiting;
+            // mutant: fifo_release_not_told
             return is_waiting && is_first() ? on_gone(now) : wait(advice::none);
         case kind::before_changed:
             ticket_ = sight::unknown;

@@ -246,6 +246,7 @@ queue_ticket::step queue_ticket::on_time(time_point now) {
     if (is_attempting()) {
         return ask_position(false, now);
     }
+    // mutant: queue_never_looks_again
     status_ = status::looking;
     return ask_position(true, now);
 }

@@ -42,6 +42,7 @@ struct queue_ticket_settings {
     /// client ahead, therefore at most doubles a wait.
     [[nodiscard]] duration interval(duration waited) const noexcept {
         duration result = refresh;
+        // mutant: waiter_asks_often
         while (step * result <= std::min(waited, longest_refresh)) {
             result *= step;
         }

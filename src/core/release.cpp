@@ -63,6 +63,7 @@ void release::on_late_vote(std::size_t index, const vote& v, time_point now) {
     if (!may_execute_later(v)) {
         close(index, now);
     }
+    // mutant: late_grant_forgotten
     if (v.kind == vote_kind::granted) {
         if (instances_[index] == progress::sent) {
             overtaking_.add(index);
@@ -102,6 +103,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::denied:
             open_.remove(index);
+            // mutant: overtaken_release_is_believed
             if (overtaking_.contains(index)) {  // Its key may not have existed yet.
                 overtaking_.remove(index);
                 set(index, progress::to_send);
@@ -113,6 +115,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             if (answered(v.reason)) {
                 close(index, now);  // It has answered on a new connection.
             }
+            // mutant: release_not_tried_again
             set(index, progress::to_retry);
             failures_.resize(settings_.instances);
             failures_[index] = v;
@@ -126,6 +129,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
 }
 
 time_point release::gone_at() const noexcept {
+    // mutant: release_given_up_while_open
     return open_.empty() ? settings_.gone_at : never;
 }
 

@@ -54,6 +54,7 @@ lease_step renew::go_on(const event& e, time_point now) {
             extend_waits_ = true;
             break;
         case kind::vote:
+            // mutant: votes_of_any_round
             if (!round_ || e.round != round_number_) {
                 return {};  // The vote is too late for its round.
             }
@@ -92,6 +93,7 @@ lease_step renew::act(time_point now) {
     lease_step step;
     if (std::exchange(extend_waits_, false)) {
         step = begin_round(wanted_, true, now);
+        // mutant: never_renews
     } else if (now >= next_renewal_) {
         step = begin_round(settings_.ttl, false, now);
     }
@@ -117,9 +119,11 @@ lease_step renew::consider(time_point now) {
     // Validity that is over does not return. A shorter ttl that would be over by now does not take effect.
     const time_point in_time = core::valid_until(sent_, round_ttl_, settings_.drift) -
                                loss_notice(round_ttl_, settings_.loss_margin);
+    // mutant: no_end_of_validity
     if (round_->votes.won() && now < valid_until_ && now < in_time) {
         return end_round(true, now);
     }
+    // mutant: one_denial_is_a_loss
     if (round_->votes.denied() > spare_of(settings_.instances)) {
         return lose(loss::keys_gone);
     }
@@ -145,6 +149,7 @@ lease_step renew::end_round(bool success, time_point now) {
             settings_.ttl = round_ttl_;
         }
         // The validity may also become shorter: a key that was healed in the meantime lives no longer.
+        // mutant: renewal_from_the_reply
         valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
         notice_ = loss_notice(round_ttl_, settings_.loss_margin);
         plan(settings_.interval, sent_, now);
@@ -210,6 +215,7 @@ loss renew::reason_for_loss() const {
 /// Returns the instances without the key in a round that succeeded. It returns each of them once.
 instance_set renew::take_healable() {
     instance_set result;
+    // mutant: heals_before_quorum
     if (!round_ || !round_->won) {
         return result;
     }

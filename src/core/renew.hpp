@@ -77,6 +77,7 @@ public:
     lease_step resume(const event& e, time_point now);
 
     /// Begins the time of another holder.
+    // mutant: max_hold_of_the_former
     void hand_off(time_point now) noexcept { granted_at_ = now; }
 
     /// Returns whether no request for another ttl waits for its answer.
@@ -86,6 +87,7 @@ public:
 
     /// Returns the current end of the validity.
     [[nodiscard]] time_point valid_until() const noexcept {
+        // mutant: max_hold_promises_too_much
         return std::min(valid_until_, max_hold_end());
     }
 
@@ -136,6 +138,7 @@ private:
     [[nodiscard]] loss reason_for_loss() const;
     [[nodiscard]] time_point max_hold_loss_time() const noexcept;
     [[nodiscard]] time_point max_hold_end() const noexcept {
+        // mutant: max_hold_ignored
         return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
     }
     [[nodiscard]] instance_set take_healable();

@@ -45,6 +45,7 @@ bool round::record(std::size_t index, const vote& v) {
 
 void round::fail_silent(failure reason) {
     for (std::size_t i = 0; i != instances(); ++i) {
+        // mutant: silence_is_consent
         record(i, vote::failed(reason));
     }
 }

@@ -19,6 +19,7 @@ namespace colock::core {
 /// Returns the smallest size for which any two sets of instances overlap. This is the majority of the
 /// *configured* instances, whether they are up or not.
 constexpr std::size_t quorum_of(std::size_t instances) noexcept {
+    // mutant: half_is_a_quorum
     return instances / 2 + 1;
 }
 

@@ -56,6 +56,7 @@ settlement::step settlement::on_answer(const event& e, time_point now) {
 settlement::step settlement::decide_answer(time_point now) {
     const common_record found = votes_.record();
     has_met_record_ = has_met_record_ || found.count != 0;
+    // mutant: once_minority_is_a_result
     if (found.count >= quorum_of(settings_.instances)) {
         record_ = found.text;
         return finish(settlement_outcome::settled);
@@ -65,6 +66,7 @@ settlement::step settlement::decide_answer(time_point now) {
 }
 
 settlement::step settlement::end_round(const common_record& found, time_point now) {
+    // mutant: once_minority_not_healed
     if (found.count == 0) {
         return finish(settlement_outcome::unsettled);
     }
@@ -90,6 +92,7 @@ settlement::step settlement::store(const common_record& found, time_point now) {
     record_ = found.text;
     constexpr milliseconds longest_life =
         std::chrono::hours(24 * 365);  // An operator may have removed the ttl.
+    // mutant: once_healed_copy_lives_anew
     life_ = std::min(found.remaining, longest_life);
     votes_.clear();
     sent_ = now;
@@ -126,6 +129,7 @@ settlement::step settlement::on_completed(const event& e, time_point now) {
                 refused_.add(e.index);
                 break;
             case vote_kind::failed:
+                // mutant: once_record_not_sent_again
                 to_resend_.add(e.index);
                 if (resend_at_ == never) {
                     resend_at_ = now + settings_.retry.delay(failures_++, next_random(random_));
@@ -133,9 +137,11 @@ settlement::step settlement::on_completed(const event& e, time_point now) {
                 break;
         }
     }
+    // mutant: once_recorded_by_a_minority
     if (stored_.count(settings_.instances) >= quorum_of(settings_.instances)) {
         return finish(settlement_outcome::settled);
     }
+    // mutant: once_refused_by_a_minority
     if (refused_.count(settings_.instances) > spare_of(settings_.instances)) {
         return finish(settlement_outcome::refused);
     }

@@ -29,6 +29,7 @@ struct drift_bound {
 /// Returns the end of the validity that a round granted. No server drops the key before. The validity starts
 /// when the round is sent, because no server can start to count the ttl earlier.
 inline time_point valid_until(time_point sent, duration ttl, const drift_bound& drift) noexcept {
+    // mutant: no_drift
     return sent + ttl - drift.of(ttl);
 }
 
@@ -43,6 +44,7 @@ inline time_point gone_at(time_point executed, duration ttl, const drift_bound& 
 /// uptime may therefore be up to one second too long.
 inline time_point quarantine_end(time_point now, duration quarantine, std::chrono::seconds uptime,
                                  const drift_bound& drift) noexcept {
+    // mutant: uptime_is_believed
     const duration at_least = std::max(uptime - std::chrono::seconds(1), std::chrono::seconds(0));
     return gone_at(now, quarantine - at_least, drift);
 }
@@ -60,6 +62,7 @@ inline time_point run_out(milliseconds remaining, time_point now) noexcept {
 /// Returns how long before the end of its validity a lease is reported lost, so that its holder can stop in
 /// time. `margin` is the one of the user's options. At least half of a ttl stays usable.
 inline duration loss_notice(duration ttl, std::optional<duration> margin = {}) noexcept {
+    // mutant: loss_without_notice
     return margin ? std::min(*margin, ttl / 2) : std::min<duration>(ttl / 20, milliseconds(500));
 }
 

@@ -80,6 +80,7 @@ void waiting_places::remove(std::uint64_t number) noexcept {
     all_.erase(all_.begin() + (found - all_.data()));
     for (waiter& other : all_) {
         if (other.behind == number) {
+            // mutant: fifo_leave_counts_as_a_turn
             other.behind = one.behind == number ? other.number : one.behind;
         }
     }
@@ -87,6 +88,7 @@ void waiting_places::remove(std::uint64_t number) noexcept {
 
 bool waiting_places::may_be_handed_off(std::uint64_t number) const noexcept {
     const waiter* const one = find(number);
+    // mutant: fifo_hand_off_past_a_waiter
     return one != nullptr && one->behind == number;
 }
 

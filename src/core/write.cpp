@@ -57,6 +57,7 @@ write::step write::on_vote(const vote& v, time_point now) {
         case vote_kind::failed:
             return on_failure(v.reason, now);
     }
+    // mutant: write_sent_after_refusal
     if (v.key == key_state::foreign) {
         return finish(write_outcome::refused);
     }
@@ -68,6 +69,7 @@ write::step write::on_vote(const vote& v, time_point now) {
 }
 
 write::step write::on_failure(failure reason, time_point now) {
+    // mutant: write_forgets_lost_answers
     is_in_doubt_ = is_in_doubt_ || (settings_.changes && outcome_unknown(reason));
     const bool is_over = now >= deadline_ || settings_.unavailable_timeout == duration::zero();
     // The command was executed. Another copy would not show whether replicas have it.

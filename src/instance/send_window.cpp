@@ -59,6 +59,7 @@ void send_window::adapt() noexcept {
     const double ratio = is_starting_ ? 2
                                       : static_cast<double>(allowed.count()) /
                                             static_cast<double>(delay_.count() + 1);
+    // mutant: late_answers_do_not_matter
     const double wanted = static_cast<double>(size_) * std::clamp(ratio, 0.5, 2.0);
     size_ = std::clamp(static_cast<std::size_t>(wanted), std::min(least, most_), most_);
 }

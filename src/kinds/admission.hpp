@@ -21,6 +21,7 @@ public:
     /// Returns whether a holder under this rule and a holder under the other rule may have a key
     /// at the same time.
     [[nodiscard]] constexpr bool admits(admission other) const noexcept {
+        // mutant: one_permit_a_client
         return leaves_room() && type_ == other.type_;
     }
 

@@ -19,8 +19,11 @@
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
+-- mutant: extend_recreates
 local value = redis.pcall('get', key)
+-- mutant: extend_without_token_check
 if value == token then
+    -- mutant: extend_shortens, renewal_needs_memory
     if redis.call('pttl', key) < ttl and ttl > 0 then
         redis.call('pexpire', key, ttl)
     end
@@ -32,6 +35,7 @@ end
 
 value = type(value) == 'table' and look('get', key) or value  -- Raises the error unless it is WRONGTYPE.
 
+-- mutant: downgrade_is_an_extend
 if is_former(value, token) then  -- The lease was a writer's and is now a reader's.
     if ttl == 0 then
         return 1
@@ -54,10 +58,12 @@ if not held then
     return 0
 end
 local ends = set.now + ttl
+-- mutant: late_extend_shortens_a_share
 if ends > held then
     redis.call('zrem', key, '')
     redis.call('zadd', key, 'xx', 0, '')
     end_at(key, set, math.max(ends, set.ends))
+    -- mutant: renewal_for_all_readers, renewal_of_the_key_alone
     redis.call('zadd', key, ends, token)
 end
 return is_marked(set) and 2 or 1

@@ -112,6 +112,7 @@ vote decode_native_release(const resp::value& reply) {
 }
 
 void write_set(const kinds::command& command, resp::command_writer& to) {
+    // mutant: acquire_overwrites
     to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
              number(command.ttl.count()).text());
 }

@@ -42,6 +42,7 @@ local function read_set(key)
         return nil  -- The key is missing, or has another type.
     end
     for _, member in ipairs({first[1], last[1]}) do
+        -- mutant: foreign_set_is_taken
         if not is_mark(member) and not is_reader(member) then
             return nil
         end
@@ -58,6 +59,7 @@ local function read_set(key)
 end
 
 local function counts(mark_ends, set)
+    -- mutant: mark_from_before_a_jump
     return mark_ends > set.now and mark_ends <= set.now + longest_mark
 end
 
@@ -125,6 +127,7 @@ end
 -- Returns when the share of a reader's token ends. Returns nil if there is no share, or if it has ended.
 local function share_of(key, token, set)
     local ends = redis.call('zscore', key, token)
+    -- mutant: dead_reader_stays
     return ends and tonumber(ends) > set.now and tonumber(ends) or nil
 end
 
@@ -145,6 +148,7 @@ local function make_set(key, beside, reader, left, member, life, sign)
         local moves = string.find(place.err, 'non local key')
         return moves and redis.error_reply('TRYAGAIN the slot of the lock is being moved') or place
     end
+    -- mutant: foreign_place_is_overwritten
     if place ~= -2 then
         return redis.error_reply('READERS the key ' .. beside .. ' was not written by colock')
     end
@@ -163,6 +167,7 @@ local function make_set(key, beside, reader, left, member, life, sign)
     }) do
         local answer = redis.pcall(unpack(command))
         if type(answer) == 'table' and answer.err then
+            -- mutant: new_set_is_left
             redis.call('del', beside)
             return answer
         end
@@ -214,11 +219,13 @@ local function prepare(key, set, member, ends)
     redis.call('zadd', key, 'xx', 0, '')
     redis.call('zremrangebyscore', key, 1, 0)
     local readers, marks = ends_without(key, set, member)
+    -- mutant: key_lives_with_the_newest
     end_at(key, set, math.max(readers, marks, ends))
 end
 
 -- Writes a member. After `prepare`, the server does not refuse this.
 local function put(key, set, member, score)
+    -- mutant: one_mark_for_all, newcomer_shortens_the_others
     redis.call('zadd', key, score, member)
     drop_ended(key, set)
 end
@@ -227,12 +234,14 @@ end
 -- that may be gone.
 local function remove(key, set, member)
     local readers, marks = ends_without(key, set, member)
+    -- mutant: share_takes_all
     if readers == 0 and marks == 0 then
         redis.call('del', key)
         return
     end
     redis.call('zremrangebyscore', key, 1, 0)
     redis.call('zrem', key, '')
+    -- mutant: key_outlives_its_readers
     end_at(key, set, math.max(readers, marks))
     redis.call('zrem', key, member)
     drop_ended(key, set)

@@ -12,6 +12,7 @@ local function release_key(key, token, value)
     end
     local ends = redis.call('zscore', key, token)
     if not ends then
+        -- mutant: ended_share_is_released
         return 0
     end
     remove(key, set, token)

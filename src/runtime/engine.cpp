@@ -102,6 +102,7 @@ void engine::turn() {
     parts_.out.flush(parts_.instances);
     const core::time_point now = parts_.turn.recent_time();
     const auto is_open = [now](const lease_driver& one) { return !one.settled(now); };
+    // mutant: closed_before_the_releases
     if (parts_.closing && !closed_ && !any_lease(is_open)) {
         finish_closing(close_operation::outcome_type::closed);
     } else if (closed_ && parts_.events.empty()) {

@@ -43,6 +43,7 @@ token::token(environment& world, std::string_view prefix, std::string_view label
     }
     std::uint64_t bits = 0;
     for (std::size_t at = longest_prefix; at != size_without_label; at += sizeof(std::uint64_t)) {
+        // mutant: one_token_for_all
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();
         const std::uint64_t some = digits_of(static_cast<std::uint32_t>(bits));
         std::memcpy(text() + at, &some, sizeof(some));

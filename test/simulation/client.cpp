@@ -1890,6 +1890,7 @@ bool client::send_on(std::size_t instance, connection& way, request r,
         why = core::failure::too_late;
     } else if (!way.ready()) {
         why = core::failure::down;
+        // mutant: quarantine_after_moved_ignored
     } else if (core::relies_on_memory(r.command) && now() < way.quarantined_until()) {
         why = core::failure::quarantined;
     } else if (way.forbids(r.command)) {

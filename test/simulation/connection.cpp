@@ -57,6 +57,7 @@ void connection::connect() {
 void connection::probe() {
     const duration length = world_.faults().quarantine;
     if (length > duration::zero()) {
+        // mutant: quarantine_off, quarantine_too_short
         quarantined_until_ = core::quarantine_end(clock_.at(world_.now()), length, server_.uptime(),
                                                   world_.profile().drift);
         quarantined_until_ = std::max(quarantined_until_, owner_.admit(server_));

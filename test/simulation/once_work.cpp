@@ -172,6 +172,7 @@ void once_work::read(const call& one, const std::string& record) {
         world_.violation("result", client_.who() + " cannot read a record");
         return;
     }
+    // mutant: once_fingerprint_not_compared
     const bool is_same = parts->fingerprint == one->life->fingerprint;
     if (is_same) {
         client_.once_rules().on_told(*one->life, record);

@@ -263,6 +263,7 @@ public:
 
     core::time_point admit(const server& s) override {
         if (std::exchange(cluster_, voter_.cluster()) != voter_.cluster()) {
+            // mutant: replaced_server_is_trusted
             doubted_ = true;
             refresh();
         }
@@ -538,6 +539,7 @@ private:
             return false;
         }
         if (decided.is_another) {
+            // mutant: another_cluster_without_quarantine
             barred_until_ = end_of_quarantine(client_.now());
         }
         doubted_ = false;
@@ -578,6 +580,7 @@ connection& route::connect_to(std::size_t node) {
 
 /// Returns the end of a replica's quarantine. All clients have left its former master by then.
 core::time_point route::end_of_quarantine(core::time_point since) const {
+    // mutant: failover_quarantine_off
     return core::gone_at(since, world_.faults().quarantine, world_.profile().drift);
 }
 

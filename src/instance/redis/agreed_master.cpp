@@ -9,6 +9,7 @@
 namespace colock::instance::redis {
 
 std::optional<named_master> agreed_master(master_opinions opinions) {
+    // mutant: minority_of_the_sentinels
     const std::size_t majority = opinions.size() / 2 + 1;
     for (const auto& candidate : opinions) {
         if (!candidate) {
@@ -29,6 +30,7 @@ std::optional<named_master> agreed_master(master_opinions opinions) {
 }
 
 bool is_contradicted(const named_master& master, master_opinions opinions) {
+    // mutant: contradiction_is_ignored
     return std::ranges::any_of(
         opinions, [&](const auto& other) { return other && !other->same_place(master); });
 }

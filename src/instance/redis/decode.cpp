@@ -67,6 +67,7 @@ bool is_from_replica(const value& root) noexcept {
         return false;
     }
     const std::string_view code = read_error(root.text).code;
+    // mutant: replica_is_used_on
     return code == "READONLY" || code == "MASTERDOWN";
 }
 
@@ -78,6 +79,7 @@ bool is_redirection(const value& root) noexcept {
 }
 
 bool is_unknown_script(const value& root) noexcept {
+    // mutant: lost_script_is_an_error
     return is_error(root) && read_error(root.text).code == "NOSCRIPT";
 }
 

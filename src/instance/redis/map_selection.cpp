@@ -69,6 +69,7 @@ map_selection::relation map_selection::add(const std::string& who, cluster_map m
     relation is = relation::ours;
     if (map.ranges.empty()) {
         is = relation::empty;
+        // mutant: another_cluster_is_believed
     } else if (has_map_ && !can_be_one_cluster(ids_, map.ids)) {
         is = relation::foreign;
     } else if (has_map_ && map.epoch < epoch_) {

@@ -21,6 +21,7 @@ namespace colock::instance::redis {
 /// that is alive.
 constexpr core::time_point left_by_all(core::time_point named,
                                        core::duration noticed_within) noexcept {
+    // mutant: all_notice_at_once
     return named + noticed_within;
 }
 
@@ -35,6 +36,7 @@ public:
         std::erase_if(terms_, [&](const auto& one) {
             return terms_.size() > most && now - one.second > 2 * length;
         });
+        // mutant: first_seen_long_ago
         return terms_.try_emplace(term, now).first->second;
     }
 
@@ -44,6 +46,7 @@ private:
 
 /// Returns the result of a grant that needs `wanted` replicas, when `acked` of them have acknowledged it.
 constexpr core::failure failure_to_replicate(unsigned acked, unsigned wanted) noexcept {
+    // mutant: wait_is_ignored
     return acked >= wanted ? core::failure::none : core::failure::not_replicated;
 }
 

@@ -61,6 +61,7 @@ std::vector<kinds::command> divide_by_slot(const kinds::command& command,
 bool group_votes::add(core::step what, const vote& vote) {
     switch (what) {
         case core::step::release:
+            // mutant: multi_undo_stops_at_an_error
             if (weight_of(vote) > weight_of(result_)) {
                 result_ = vote;
             }
@@ -85,6 +86,7 @@ bool group_votes::add(core::step what, const vote& vote) {
 
 void group_votes::end(const vote& failed) {
     const bool is_known = !core::outcome_unknown(failed.reason);
+    // mutant: multi_partial_is_granted
     if (has_granted_ && failed.kind == vote_kind::failed && is_known) {
         result_ = vote::failed(core::failure::unclear_error, failed.detail);
     } else {

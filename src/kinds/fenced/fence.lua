@@ -33,6 +33,7 @@ if ARGV[2] ~= '0' then
     if value ~= false then
         return held_by_another(key, value)
     end
+-- mutant: raise_without_token_check
 elseif not holds(key, token, value) then
     return value == false and 0 or held_by_another(key, value)
 end
@@ -40,6 +41,7 @@ end
 --@include fence_counter.lua
 
 -- The counter comes first, so that no token has a key before it is counted.
+-- mutant: counter_after_the_key
 local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], true)
 if counter == nil then
     return cannot_go_on()

@@ -11,11 +11,14 @@ local function next_count(key, least, is_counted)
     local second = time[1] * 2 ^ 20
     local text = redis.pcall('get', key)
     local counter
+    -- mutant: counter_of_a_stranger
     if text == false then
+        -- mutant: counters_begin_at_one
         counter = math.max(second + time[2], least)
     elseif type(text) == 'string' and string.find(text, '^%d+$') then
         counter = math.max(tonumber(text), least)
         if least == 0 then
+            -- mutant: reader_believes_an_old_counter, counter_stands_still
             counter = math.max(counter + (is_counted and 1 or 0), second)
         end
     end
@@ -33,6 +36,7 @@ end
 
 -- Writes the counter and keeps it for `ttl` milliseconds.
 local function keep_count(key, counter, ttl)
+    -- mutant: counter_without_ttl
     redis.call('set', key, string.format('%.0f', counter), 'px', ttl)
 end
 

@@ -18,6 +18,7 @@ if problem then
 end
 if redis.call('exists', KEYS[1]) == 0 then
     local first, dead = first_of(queue, ticket, own)
+    -- mutant: fifo_fenced_past_a_waiter
     if not first or client_of(first) == client_of(own) then
         local counter, is_there = next_count(KEYS[4], tonumber(ARGV[5]), true)
         if counter == nil then

@@ -37,6 +37,7 @@ else
 end
 -- The ticket is written only rarely, because a write notifies the client behind. It is also written if dead
 -- places at the front are removed. One of them may be a place that this client had left behind.
+-- mutant: fifo_ticket_not_kept, fifo_left_place_ends_unnoticed
 local is_written = left < life / 2 or ended[1] ~= nil
 if is_written or dead[1] then
     try(queue, ticket, life)

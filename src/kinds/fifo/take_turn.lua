@@ -25,8 +25,10 @@ local problem = check(queue, ticket)
 if problem then
     return problem
 end
+-- mutant: fifo_try_goes_past
 if redis.call('exists', KEYS[1]) == 0 then
     local first, dead = first_of(queue, ticket, own)
+    -- mutant: fifo_past_a_waiter
     if not first or client_of(first) == client_of(own) then
         try(queue, ticket, life)
         taken = redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
@@ -37,6 +39,7 @@ if redis.call('exists', KEYS[1]) == 0 then
         return taken
     end
 end
+-- mutant: fifo_try_leaves_a_place
 if tonumber(ARGV[4]) > 0 then
     enter(queue, ticket, own, life)
 end

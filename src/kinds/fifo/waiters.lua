@@ -41,6 +41,7 @@ local function lives(client, ticket, own)
         end
         return true  -- The slot is being moved, and the ticket may be at the other node.
     end
+    -- mutant: fifo_dead_client_blocks
     return found == 1
 end
 
@@ -56,11 +57,13 @@ local function first_of(queue, ticket, own)
         end
         local client = client_of(member)
         if client == client_of(own) then
+            -- mutant: fifo_left_place_counts
             if number_of(member) >= number_of(own) then
                 return member, dead
             end
             table.insert(dead, member)
         elseif client then
+            -- mutant: fifo_second_place_of_the_dead_blocks, fifo_only_one_dead_is_skipped
             if lives(client, ticket, client_of(own)) then
                 return member, dead
             end
@@ -94,6 +97,7 @@ local function try(queue, ticket, life)
     redis.call('zadd', queue, 'xx', 0, '')
     redis.call('zrem', queue, '')
     redis.call('set', ticket, '', redis.call('exists', ticket) == 1 and 'nx' or 'xx', 'px', 1)
+    -- mutant: fifo_queue_not_kept
     if redis.call('pttl', queue) < life then
         redis.call('pexpire', queue, life)
     end
@@ -116,12 +120,14 @@ local function enter(queue, ticket, member, life)
     end
     try(queue, ticket, life)
     local last, score = unpack(redis.call('zrange', queue, -1, -1, 'withscores'))
+    -- mutant: fifo_enters_at_the_head
     redis.call('zadd', queue, (score or 0) + 1, member)
     if not last then
         redis.call('pexpire', queue, life)
     end
     write_ticket(ticket, life)
     last = last or member
+    -- mutant: fifo_entry_behind_others_counts
     return client_of(last) == client_of(member) and number_of(last) or 0
 end
 
@@ -143,8 +149,10 @@ local function leave(queue, ticket, member, life)
     redis.call('zrem', queue, member)
     local longest = 1
     if others then  -- No ticket lives longer than the queue.
+        -- mutant: fifo_queue_not_kept_by_a_leave
         local kept = redis.pcall('pexpire', queue, math.max(redis.call('pttl', queue), life))
         longest = math.max(left, kept == 1 and life or 1)
     end
+    -- mutant: fifo_leave_without_ticket
     redis.pcall('set', ticket, '', 'px', longest)
 end

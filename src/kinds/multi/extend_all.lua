@@ -14,10 +14,12 @@
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 local all = true
 for _, key in ipairs(KEYS) do
+    -- mutant: multi_extended_by_any_name
     all = all and redis.pcall('get', key) == token
 end
 if all then
     for _, key in ipairs(KEYS) do
+        -- mutant: multi_extends_the_first_name
         if redis.call('pttl', key) < ttl then
             redis.call('pexpire', key, ttl)
         end

@@ -11,6 +11,7 @@
 
 local first, longest
 for i, key in ipairs(KEYS) do
+    -- mutant: multi_looks_at_one_name
     local value = look('get', key)
     if value ~= false then
         local left = redis.call('pttl', key)

@@ -34,6 +34,7 @@ for i = 1, #ARGV, 2 do
         if value == ARGV[i] then
             redis.call('del', KEYS[j])
         elseif value ~= false then
+            -- mutant: multi_release_stops_at_another
             answer = '-'
         elseif answer == '1' then
             answer = '0'

@@ -24,7 +24,9 @@ end
 local lives = {}
 for i, key in ipairs(KEYS) do
     local value = look('get', key)
+    -- mutant: multi_heals_over_others
     if value ~= false and not (heals and value == token) then
+        -- mutant: multi_takes_the_free_names
         return denied_at(i, held_by_another(key, value))
     end
     lives[i] = value and math.max(ttl, redis.call('pttl', key)) or ttl

@@ -14,11 +14,13 @@ local key, token, record, life = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
 -- The usual case: the token has the name.
 local value = redis.pcall('get', key)
+-- mutant: once_record_without_token_check
 if token ~= '' and value == token or value == false and ARGV[4] == '1' then
     redis.call('set', key, record, 'px', life)
     return 1
 elseif value == false then
     return 0
+-- mutant: once_same_record_refused
 elseif value == record then
     -- Replicas that acknowledge this also have the record. It needs no memory.
     local left = redis.call('pttl', key)

@@ -15,6 +15,7 @@ local key = KEYS[1]
 
 -- The usual case: the name is free.
 local value = redis.pcall('get', key)
+-- mutant: once_acquire_over_a_record
 if value == false then
     return redis.call('set', key, ARGV[1], 'px', ARGV[2])
 end

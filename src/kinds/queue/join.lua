@@ -46,6 +46,7 @@ if is_written then
     end
 end
 -- The queue lives as long as any of its tickets.
+-- mutant: queue_without_ttl
 local is_prolonged = is_written and redis.call('pttl', queue) < life
 
 -- The living waiter before this client, and the dead ones between them.
@@ -61,6 +62,7 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
         end
         lives = 1  -- The slot is being moved, and the ticket may be at the other node.
     end
+    -- mutant: queue_keeps_the_dead
     if lives == 1 then
         before = tonumber(number)
         break
@@ -91,6 +93,7 @@ if is_prolonged then
     end
 end
 if is_written then
+    -- mutant: ticket_without_ttl
     redis.call('set', ticket, '', 'px', life)
 end
 for _, entry in ipairs(dead) do

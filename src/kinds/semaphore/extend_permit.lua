@@ -41,6 +41,7 @@ if not held then
     return answer
 end
 local own, life = permits_of(token, key, held)
+-- mutant: renewal_ignores_the_numbers, renewal_compares_the_first_number
 if not own or table.concat(own, ' ') .. ' ' ~= ARGV[3] then
     return 0
 end

@@ -19,6 +19,7 @@
 -- * 'of <lock>': another lock has the key, or a semaphore with another limit.
 -- * 'holds <type>': no lock wrote the key.
 
+-- mutant: heal_takes_any_number
 local key, token, ttl, exactly = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'hold'
 
 -- The usual case with other holders: the token has no permit, and the set lives for long enough. Of eight
@@ -83,6 +84,7 @@ for _, number in ipairs(own or {}) do
 end
 if held.sole and held.sole ~= token then
     local _, _, sole = parse(held.sole)
+    -- mutant: string_is_one_of_many
     found[sole] = {ends = 1, member = held.sole}
 end
 
@@ -97,6 +99,7 @@ local function is_free(number)
         width = math.min(2 * width, 64)
     end
     local there = found[slot_of(number)]
+    -- mutant: dead_permit_stays, permit_ends_by_another_time
     return not there or is_own[slot_of(number)] or (held.ends and there.ends <= held.now)
 end
 
@@ -112,11 +115,13 @@ end
 
 local got, stale, last = keeps and own or {}, {}, 0
 for i = keeps and count + 1 or 1, count do
+    -- mutant: later_round_moves_back
     local number = math.max(numbers[i] or 1, last + 1)
     while number <= limit and not is_free(number) do
         number = exactly and limit or number
         number = number + 1
     end
+    -- mutant: some_of_several_permits, one_permit_too_many
     if number > limit then
         got = nil
         break
@@ -128,6 +133,7 @@ for i = keeps and count + 1 or 1, count do
     end
 end
 
+-- mutant: heal_keeps_another_number
 if not got then
     if held.sole == token then
         redis.call('del', key)
@@ -137,6 +143,7 @@ if not got then
     return -1
 end
 
+-- mutant: late_take_shortens_permits
 life = math.max(ttl, life or 0)  -- Commands may be executed out of order.
 local answered = count == 1 and got[1] or table.concat(got, ' ') .. ' '
 if count == 1 and got[1] == 1 and (held.sole == token or not held.sole and not held.ends) then

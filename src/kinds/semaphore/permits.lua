@@ -53,6 +53,7 @@ local function read_permits(key, limit)
     if value == false then
         return {}
     end
+    -- mutant: limit_is_not_compared
     if type(value) == 'string' and parse(value) == limit then
         return {sole = value, left = redis.call('pttl', key)}
     end
@@ -87,8 +88,10 @@ end
 -- Makes the set live for at least `life` from now on. It lives twice as long, so that few renewals have to do
 -- this. The ttl is set before the clock, so that the clock never runs fast.
 local function prolong(key, limit, held, life)
+    -- mutant: newcomer_cuts_the_others
     if held.now + life > held.ends then
         redis.call('pexpire', key, 2 * life)
+        -- mutant: clock_is_not_moved
         redis.call('zadd', key, -(held.now + 2 * life), clock_of(limit))
     end
 end
@@ -97,6 +100,7 @@ end
 -- number of removed permits.
 local function remove(key, token, count)
     local there = {}
+    -- mutant: release_leaves_permits
     for _, one in ipairs(members_of(token, count)) do
         if redis.call('zscore', key, one) then
             there[#there + 1] = one

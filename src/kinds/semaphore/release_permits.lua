@@ -29,6 +29,7 @@ local function release_from_set(key, token)
     if not string.find(token, '^permit:%d+%*1:') or type(redis.pcall('zscore', key, token)) ~= 'string' then
         return false
     end
+    -- mutant: release_of_all_permits
     if redis.call('zcard', key) == 2 then
         redis.call('del', key)
     else

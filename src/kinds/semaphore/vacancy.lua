@@ -37,4 +37,5 @@ if #ends + count <= limit then
     return -2
 end
 table.sort(ends)
+-- mutant: waiter_for_several_waits_for_all
 return ends[#ends + count - limit] - held.now

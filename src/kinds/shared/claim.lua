@@ -12,6 +12,7 @@
 --@include ../lock_key.lua
 
 local key = KEYS[1]
+-- mutant: no_mark
 local life = tonumber(ARGV[1])
 local mark = 'writer:' .. ARGV[2]
 
@@ -37,6 +38,7 @@ local set = read_set(key)
 if not set then
     return 1  -- The key is not a set that colock wrote.
 end
+-- mutant: claim_removes_readers
 if set.readers <= set.now then
     redis.call('del', key)
     return 1

@@ -31,9 +31,12 @@ if type(value) == 'table' then  -- An error: the key has another type.
     if not set then
         return held_by_another(key, value)
     end
+    -- mutant: mark_is_ignored
     if is_marked(set) then
+        -- mutant: mark_keeps_one_out, mark_renewed_by_readers
         return -2
     end
+-- mutant: reader_joins_a_writer
 elseif value and value ~= token and (not is_reader(value) or left < 0) then
     return held_by(value)
 end
@@ -48,10 +51,12 @@ if KEYS[2] then
     end
     try_count(KEYS[2], is_counted)
 end
+-- mutant: counter_before_the_checks
 local joins = not is_first and value ~= token
 local ends
 if joins and set then
     ends = math.max(set.now + ttl, share_of(key, token, set) or 0)  -- Does not shorten an existing share.
+    -- mutant: share_without_a_try
     prepare(key, set, token, ends)
 elseif joins then
     local failed = make_set(key, ARGV[3], value, left, token, ttl, 1)
@@ -66,6 +71,7 @@ if counter then
     keep_count(KEYS[2], counter, ARGV[5])
 end
 if is_first then
+    -- mutant: share_without_ttl
     redis.call('set', key, token, 'px', ttl)
 elseif joins and set then
     put(key, set, token, ends)

@@ -131,6 +131,7 @@ private:
     /// Returns whether an acquire joins other readers. The first attempt only acquires a key
     /// that does not exist.
     [[nodiscard]] bool joins(const kinds::command& command) const noexcept {
+        // mutant: readers_enter_one_by_one
         return command.contended || command.heals || is_fenced();
     }
 

@@ -12,5 +12,6 @@ local mark = 'writer:' .. ARGV[1]
 if not set or not redis.call('zscore', KEYS[1], mark) then
     return 0
 end
+-- mutant: mark_of_another_taken
 remove(KEYS[1], set, mark)
 return 1

@@ -36,6 +36,7 @@ local function touch()
     redis.call('hset', key, 'v', record.text)
 end
 
+-- mutant: write_compares_values
 if expected ~= record.version then
     -- Versions never recur. Therefore a write that was carried out always finds another version.
     local at = string.find(record.writes, ' ' .. id .. ':', 1, true)
@@ -47,6 +48,7 @@ if expected ~= record.version then
     -- All writes since the oldest kept one are there. A write from a version in between would be there too.
     local oldest = string.match(record.writes, '^ %x+:(%d+)')
     local is_certain = oldest and expected < record.version and expected >= tonumber(oldest)
+    -- mutant: write_refused_where_unknown
     return state_of(key, record, ARGV[4], is_certain and 'r ' or 'u ')
 end
 
@@ -55,6 +57,7 @@ end
 -- that end. A clock that is set back may undo the end.
 local time = redis.call('time')
 local step = record.has_value and record.left >= 0 and 2 or 1
+-- mutant: record_begins_with_version_1, record_version_by_clock_only, record_version_by_counter_only
 local version = math.max(record.version + step, time[1] * 2 ^ 20 + time[2])
 if version >= 2 ^ 53 - 1 then
     return redis.error_reply('RECORD the record has no version below 2^53 to go on with')
@@ -66,9 +69,11 @@ if count > most_writes then
     local second = string.find(kept, ' ', 2, true)
     kept, count = string.sub(kept, second), most_writes
 end
+-- mutant: write_history_not_kept
 kept = kept .. ' ' .. id .. ':' .. ARGV[2] .. ':' .. text
 
 -- How long the key lives with the new record. If the record does not end, the key may have a ttl to lose.
+-- mutant: record_without_tombstone
 local life = not value and week or ttl ~= 0 and ttl + week
 local may_lose_ttl = record.left >= 0
 

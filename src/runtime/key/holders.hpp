@@ -96,12 +96,14 @@ public:
     /// not, the lease must be released or handed off. `lost` if it has lost the lease, which is recorded.
     [[nodiscard]] bool leaves_others(std::uint32_t holder, bool lost) {
         if (!several_) {
+            // mutant: former_holder_releases
             return holder != latest();
         }
         if (several_->count() == 1 && several_->contains(holder)) {
             several_->remove(holder, lost);
             latest_.store(holder, std::memory_order_release);
         }
+        // mutant: released_with_the_first
         return several_->count() != 0 || holder != latest();
     }
 

@@ -59,6 +59,7 @@ acquire_operation& key_queue::attempting_for(const lease_driver& lease) noexcept
 
 void key_queue::start(acquire_operation& newcomer) {
     newcomer.come_to(*this);
+    // mutant: would_deadlock_for_a_waiter, owner_waits_for_itself
     if (lease_driver* const own = held_for(newcomer.acts_for())) {
         enter_again(newcomer, *own);
     } else if (!local_.admits(newcomer.admission())) {
@@ -100,6 +101,7 @@ void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
                          describe(wanted.resource())
                              .append(": this owner holds it already")
                              .append(differs ? ", and only one of the two has fencing" : ""));
+        // mutant: owner_enters_when_it_is_over
     } else if (lease.is_over(newcomer.arrived())) {  // The loss was not reported yet.
         newcomer.fail_as(acquire_outcome::lease_lost, describe_lost(wanted));
     } else {
@@ -110,6 +112,7 @@ void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
 /// Admits the other waiters of the owner that has got the lease.
 void key_queue::admit_owner(lease_driver& lease) {
     const ownership who = lease.held_for();
+    // mutant: owner_left_behind
     if (!client_.owners.has_waiters(who)) {
         return;
     }
@@ -181,6 +184,7 @@ lease_driver* key_queue::to_be_shared(const acquire_operation& newcomer, core::t
         return nullptr;
     }
     lease_driver& latest = lease_of(*local_.latest());
+    // mutant: shared_with_an_old_fence, shared_for_ever
     if (!latest.held_by_client().may_hand_off(0, wanted.policy->handoff, now) ||
         (wanted.policy->lease.value_per_holder && newcomer.arrived() > confirmed_)) {
         return nullptr;
@@ -208,6 +212,7 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
         leave_place(one);
         // After a grant the queue advances anyway, and on a close every waiter ends.
         if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
+            // mutant: given_up_without_successor
             client_.queues.advance(*this);  // readers behind a writer may enter now
         }
         return;
@@ -226,6 +231,7 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
     }
     leave(one, outcome);
     leave_place(one);
+    // mutant: cancelled_without_successor
     client_.queues.advance(*this);
 }
 
@@ -279,6 +285,7 @@ void key_queue::on_record(const kinds::lock_kind& kind,
 /// Registers the queue for changes of the further keys of the lock.
 void key_queue::listen_to_more_keys(const acquire_operation& one) {
     for (const std::string_view key : one.spec()->more_keys) {
+        // mutant: multi_hears_of_one_name
         client_.members.at_more_keys.emplace(key, this);
     }
 }
@@ -313,6 +320,7 @@ void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core
         }
         if (step.handed_off) {
             hand_off(lease, now);
+            // mutant: downgrade_admits_at_once
         } else if (step.extended && lease.is_readers()) {
             become_shared(lease, now);
         }
@@ -349,9 +357,11 @@ void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
 /// Applies the first successful downgrade. A later one changes nothing, because the readers admitted by the
 /// first may already wait in the remote queue.
 void key_queue::become_shared(lease_driver& lease, core::time_point now) {
+    // mutant: second_downgrade_admits_again
     if (local_.held_as().shares_lease()) {
         return;
     }
+    // mutant: downgraded_is_exclusive
     local_.hold_as(lease);
     lease.share_since(now);
     confirmed_ = lease.downgrade_began();
@@ -361,6 +371,7 @@ void key_queue::become_shared(lease_driver& lease, core::time_point now) {
 
 void key_queue::end_hold(lease_driver& lease, bool is_released, core::time_point now) {
     // Instances that store the token have no announcement.
+    // mutant: mark_is_left_by_a_holder
     withdraw(lease.shared_spec(), lease.without_key(), now);
     let_go(lease, now);
     if (is_released) {
@@ -399,6 +410,7 @@ acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
 
 /// Returns whether the waiter is next. If the lock's order binds, a waiter of another client may precede it.
 bool key_queue::is_next_in_order(const acquire_operation& waiter) const noexcept {
+    // mutant: fifo_no_hand_off
     return waiter.place() == 0 ||
            (places_ != nullptr && places_->may_be_handed_off(waiter.place()));
 }
@@ -419,6 +431,7 @@ void key_queue::hand_off(lease_driver& lease, core::time_point now) {
 /// Records that the lease is about to write its keys. The turn notifies this client's own waiters: an
 /// operation that waits next to the lease for room, and waiters in the queues of other names.
 void key_queue::note_write(const lease_driver& lease, bool is_release) {
+    // mutant: own_release_is_not_told
     const bool waits_beside =
         local_.attempting() != nullptr && (is_release || lease.admission().counts_holders());
     const bool may_wait_elsewhere = is_release && (!lease.shared_spec()->more_keys.empty() ||
@@ -574,6 +587,7 @@ void key_queues::start(acquire_operation& newcomer) {
     }
     const std::shared_ptr<const lock_spec>& lock = newcomer.spec();
     const ownership who = newcomer.acts_for();
+    // mutant: owner_holds_anew_after_a_loss
     if (who.reenters && client_.owners.has_lost(who, lock->key)) {
         newcomer.fail_as(core::acquire_outcome::lease_lost, describe_lost(*lock));
         return;
@@ -608,6 +622,7 @@ std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const o
 
 void key_queues::advance(key_queue& queue) {
     if (auto next = queue.next()) {
+        // mutant: next_waiter_not_woken
         next_.push_back(std::move(next));
         client_.turn.schedule();
         return;

@@ -75,6 +75,7 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     }
     tell_queue(step, now);
     // Requests that arrived in the meantime. They end with the lease.
+    // mutant: second_downgrade_forgotten
     if (step.extended && !rare_->extends.empty()) {
         resume(event::extend(ttl_for(*rare_->extends.front())), now);
     }
@@ -132,6 +133,7 @@ kinds::command& lease_driver::submit(core::lease_tag tag, core::instance_set tar
     command.ticket = client_.client_number;
     command.key = spec_->key;
     command.more_keys = spec_->more_keys;
+    // mutant: released_as_a_writer
     command.token = held_as();
     if (spec_->policy->kind().traits().orders_waiters) {
         command.place = place_;
@@ -145,6 +147,7 @@ kinds::command& lease_driver::submit(core::lease_tag tag, core::instance_set tar
 
 /// Returns the token that the instances store.
 std::string_view lease_driver::held_as() noexcept {
+    // mutant: downgrade_as_a_writer
     return is_downgraded() ? token_.with_prefix(spec().policy->kind().traits().token_prefix)
                            : token_.view();
 }
@@ -242,6 +245,7 @@ void lease_driver::end_extend(bool success) {
     }
     const auto asker = std::move(extends.front());
     extends.erase(extends.begin());
+    // mutant: downgrade_without_quorum
     rare_->is_readers = rare_->is_readers || (success && asker->is_downgrade());
     asker->finish(success ? lease_result::done : lease_result::no_quorum);
 }
@@ -298,6 +302,7 @@ void lease_driver::downgrade(downgrade_operation& asker) {
             rare().reader_spec = asker.shared();
             set_admission(asker.shared()->admission());
             rare().downgrade_began = client_.turn.now();
+            // mutant: downgraded_says_writer
             first_reader_.store(asker.holder(), std::memory_order_release);
         }
         extend(asker);
@@ -339,6 +344,7 @@ void lease_driver::hand_over(handover_operation& asker) {
     static_cast<void>(holders_.leaves_others(asker.holder(), false));
     end_ownership();
     end_loss_waiters(lease_result::not_held);
+    // mutant: detached_lease_is_renewed
     drive(event::just(event::kind_type::abandon), client_.turn.now());
 }
 
@@ -403,6 +409,7 @@ bool lease_driver::needs_room() const noexcept {
 /// enters again.
 void lease_driver::end_ownership() noexcept {
     if (held_for_.is_known()) {
+        // mutant: owner_is_lost_for_ever
         client_.owners.remove_lost(held_for_, *this);
         held_for_ = {};
     }
@@ -414,6 +421,7 @@ bool lease_driver::leave(std::uint32_t holder) {
         return false;
     }
     note_leaving(holder);
+    // mutant: owner_releases_with_the_first
     if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
         return false;
@@ -471,12 +479,14 @@ void lease_driver::end_hold(bool is_handed_off, core::time_point now) {
 /// those of the acquire, even after a downgrade.
 bool lease_driver::may_be_shared(const lock_spec& wanted, core::time_point now) const {
     const core::lease_settings& options = spec_->policy->lease;
+    // mutant: shared_by_options_of_the_downgrade
     return !client_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
            wanted.policy->lease == options && options.max_hold == core::duration::zero() &&
            !machine_.is_announced() && machine_.may_hand_off(now);
 }
 
 std::shared_ptr<lease_driver> lease_driver::add_holder(core::time_point now) {
+    // mutant: entry_prolongs_max_hold
     holders_.add(now);
     ++client_.counts.held;
     return self_;
@@ -487,6 +497,7 @@ void lease_driver::note_shared(core::time_point began) noexcept {
 }
 
 void lease_driver::share(share_operation& asker) {
+    // mutant: shared_without_asking
     if (!spec().policy->lease.value_per_holder) {
         add_holder(asker.began());
         asker.receive(holder(), machine_.value());
@@ -530,6 +541,7 @@ void lease_driver::release_share(std::uint32_t holder) {
     if (!holders_.remove(holder, lost)) {
         return;  // it has let go before
     }
+    // mutant: inner_release_stops_the_watchdog, released_share_is_counted
     if (!lost) {
         ++client_.counts.released;
         --client_.counts.held;
@@ -539,12 +551,14 @@ void lease_driver::release_share(std::uint32_t holder) {
 
 /// A holder does not shorten the ttl of the other holders.
 core::duration lease_driver::ttl_for(const extend_operation& asker) const noexcept {
+    // mutant: inner_extension_shortens
     return admission().shares_lease() || held_for_.reenters
                ? std::max(asker.ttl(), machine_.watchdog().ttl())
                : asker.ttl();
 }
 
 bool lease_driver::may_be_entered(const ownership& who, const lock_spec& by) const noexcept {
+    // mutant: entered_with_other_fencing
     return is_held_for(who) && held_for_.reenters && who.reenters &&
            by.policy->lease.value_per_holder == policy().lease.value_per_holder;
 }
@@ -553,6 +567,7 @@ bool lease_driver::may_be_entered(const ownership& who, const lock_spec& by) con
 
 bool lease_driver::serves(const lock_spec& wanted) const noexcept {
     // Usually the policies are one object, because `lock_handle` shares it among locks with the same options.
+    // mutant: handed_off_to_anybody, permits_handed_off_as_they_are
     const bool is_alike =
         wanted.policy == spec_->policy || (&wanted.policy->kind() == &spec().policy->kind() &&
                                            wanted.policy->lease == spec_->policy->lease);
@@ -567,6 +582,7 @@ bool lease_driver::may_hand_off(core::time_point now) const {
 
 std::shared_ptr<lease_driver> lease_driver::hand_off(const ownership& next, core::time_point now) {
     holders_.hand_off(now);
+    // mutant: owner_not_handed_on
     hold_for(next);
     ++client_.counts.released;
     ++client_.counts.handed_off;
@@ -599,12 +615,14 @@ void lease_driver::on_lost(core::loss why, core::duration late, core::time_point
     }
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
+    // mutant: downgrade_without_end
     end_operations();
     holders_.for_each_since([&](core::time_point since) { client_.counts.holds.add(now - since); });
     const std::size_t holders = holders_.count();
     client_.counts.lost.add(holders);
     client_.counts.held.add(std::uint64_t{0} - holders);
     client_.events.add([&] {
+        // mutant: loss_told_for_one_holder
         return lost_event{std::string(resource()), std::string(token()), fence(), holders, why,
                           loss_details()};
     });

@@ -155,6 +155,7 @@ public:
     [[nodiscard]] const ownership& held_for() const noexcept { return held_for_; }
     /// Returns whether that owner holds it.
     [[nodiscard]] bool is_held_for(const ownership& who) const noexcept {
+        // mutant: another_owner_enters
         return held_for_.is_same_owner(who) && machine_.held();
     }
     /// Returns whether its validity has ended. The loss may not be reported yet.

@@ -48,6 +48,7 @@ public:
 
     /// Returns whether a new operation may go to the key immediately.
     [[nodiscard]] bool admits(kinds::admission newcomer) const noexcept {
+        // mutant: reader_overtakes
         return waiters_.empty() && may_begin(newcomer);
     }
     /// Returns whether the first waiter may go to the key.
@@ -90,6 +91,7 @@ public:
     [[nodiscard]] bool any_waiter(const Function& holds) {
         return std::any_of(waiters_.begin(), waiters_.end(), holds);
     }
+    // mutant: served_out_of_order
     void push(member_at_key& last) noexcept { waiters_.push_back(last); }
     void remove(member_at_key& waiter) noexcept { waiters_.erase(waiters_.iterator_to(waiter)); }
 

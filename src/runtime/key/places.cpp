@@ -71,6 +71,7 @@ void places::on_granted(std::uint64_t place) {
 
 void places::leave(std::uint64_t place) {
     waiting_.remove(place);
+    // mutant: fifo_leave_not_sent
     ask_to_leave(place, client_.turn.now());
 }
 
@@ -144,6 +145,7 @@ void places::carry_out(const core::queue_place::step& step, core::time_point now
         ask(question::before, core::step::remaining, tickets_.back(), now);
     }
     if (step.stay) {
+        // mutant: fifo_other_places_forgotten
         if (now - std::exchange(asked_, now) >= longest_silence()) {
             enter_again(now);
         }
@@ -224,6 +226,7 @@ void places::on_vote(std::size_t index, instance::command_tag tag, const core::v
             must_enter_again_ || (what == question::stay && vote.kind == core::vote_kind::failed);
         if (what == question::lock) {
             queue_->note_remaining(index, vote);
+            // mutant: fifo_lost_place_not_taken_again
         } else if (what == question::stay && vote.kind == core::vote_kind::denied) {
             enter_again(now);
         }

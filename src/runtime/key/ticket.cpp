@@ -18,6 +18,7 @@ core::queue_ticket_settings ticket_settings_for(const lock_policy& policy) {
     core::queue_ticket_settings settings;
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
+    // mutant: first_writer_leaves_no_mark
     settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();
     if (policy.admission().counts_holders()) {  // Most changes are renewals.
         settings.changes_in_vain = std::numeric_limits<unsigned>::max();
@@ -189,6 +190,7 @@ void ticket::leave() {
     stop_watching();
     client_.alarms.stop_waiting(*this);
     client_.out.reconsider(last_turn_);
+    // mutant: left_without_a_word
     if (first_turn_.value_or(client_.out.turn_number()) == client_.out.turn_number()) {
         forget_if_over();  // No command was sent, and the pending ones are withdrawn.
         return;
@@ -210,6 +212,7 @@ void ticket::ask_to_leave(core::time_point now) {
 void ticket::on_left(const core::vote& vote, core::time_point now) {
     if (vote.kind == core::vote_kind::granted) {
         client_.contention.note(spec_->key_hash, vote.value != 0, now);
+        // mutant: ticket_is_left_behind
     } else if (now < machine_.ticket_end() && !client_.closing) {
         left_behind_ = true;
         client_.alarms.wait(*this, machine_.ticket_end());

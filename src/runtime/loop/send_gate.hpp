@@ -43,6 +43,7 @@ public:
     ~send_gate() { alarms_.stop_waiting(*this); }
 
     /// Returns whether an attempt may be sent immediately. If not, the caller waits.
+    // mutant: attempts_pass_the_gate
     [[nodiscard]] bool admits_attempt() noexcept { return !has_waiters() && take_room(); }
     void wait_for_attempt(gated& one) { push(attempts_, one); }
 
@@ -104,6 +105,7 @@ private:
 
     void push(list& waiting, gated& one) {
         turns_.schedule();
+        // mutant: newcomers_first_at_the_gate
         waiting.push_back(one);
         ++counts_.waiting_to_send;
     }

@@ -19,6 +19,7 @@ public:
     void wait(timed& t, core::time_point until) {
         if (until < t.time()) {
             queue_.set(t, until);
+            // mutant: timer_not_moved_forward
             if (until < armed_for_) {
                 arm();
             }

@@ -89,6 +89,7 @@ void acquire_operation::wait_in_local_queue() {
         finish(outcome_in_local_queue());
         return;
     }
+    // mutant: fifo_enters_by_attempt_only
     if (place_ != 0) {
         queue_->take_place(*this);
     }
@@ -114,6 +115,7 @@ core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     if (const auto found = first != nullptr ? first->finding() : std::nullopt) {
         return *found;
     }
+    // mutant: front_is_always_in_the_way
     return queue_->local().has_rival_before(*this) ? acquire_outcome::contended
                                                    : acquire_outcome::no_quorum;
 }
@@ -173,6 +175,7 @@ bool acquire_operation::join_remote_queue() {
 /// therefore announce themselves after some time, and the readers join the active readers. If a writer has
 /// announced itself, the instances admit no new reader.
 bool acquire_operation::may_pass() const noexcept {
+    // mutant: queued_reader_sleeps
     return announces() || admission().is_unlimited();
 }
 
@@ -446,6 +449,7 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
 /// One of these may hold that name and keep it until it has both. Therefore it does not stay here for long
 /// while such waiters are behind it.
 core::time_point acquire_operation::lets_others_pass_at() const noexcept {
+    // mutant: multi_stands_in_the_way
     const bool may_stand_in_the_way = !spec_->more_keys.empty() && spec_->policy->attempts == 0 &&
                                       !adopts() && machine_->backing_off() &&
                                       machine_->last_outcome() == core::acquire_outcome::contended;
@@ -521,6 +525,7 @@ bool acquire_operation::is_announcement_due() const {
         return false;
     }
     const class ticket* const ticket = queue_->remote();
+    // mutant: mark_before_its_turn, mark_of_a_guess
     return announcement::is_due(
         spec_->policy->kind(),
         {.joins_remote_queue_next = machine_->attempts() == 1 && can_join_remote_queue(),
@@ -553,6 +558,7 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
 
 /// Counts a failed attempt.
 void acquire_operation::note_denied(bool is_contended) noexcept {
+    // mutant: denial_not_told
     ++(is_contended ? loop_.counts.contended : loop_.counts.unavailable);
     spec_->owner->events.add([&] {
         return denied_event{std::string(spec_->resource()), machine_->attempts(), is_contended,
@@ -631,6 +637,7 @@ void acquire_operation::give_up_attempt() {
     if (lease_) {
         const bool has_announced = !adopts() && stage_ != stage::in_local_queue;
         if (has_announced) {
+            // mutant: mark_is_left
             queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());
         }
         lease_->detach();

@@ -39,6 +39,7 @@ void share_operation::on_start() {
     began_ = lease().loop().turn.now();
     if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
         finish(usable);
+        // mutant: writer_shares
     } else if (!lease().spec().admission().shares_lease()) {
         finish(lease_result::not_a_readers);
     } else {

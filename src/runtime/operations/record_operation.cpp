@@ -155,6 +155,7 @@ void record_operation::send() {
         return;
     }
     command.step = core::step::write;
+    // mutant: write_with_a_new_id
     command.token = {id_.data(), id_.size()};
     command.value = request_.expected;
     command.values = request_.value ? &*request_.value : nullptr;

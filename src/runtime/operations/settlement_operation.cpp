@@ -152,8 +152,10 @@ void settlement_operation::send(const core::settlement::step& step, core::time_p
     }
     has_sent_ = true;
     command.step = core::step::complete;
+    // mutant: once_lost_lease_records
     command.heals = !completes();
     command.values = machine_.record().get();
+    // mutant: once_record_for_a_ttl
     command.ttl = machine_.life();
 }
 

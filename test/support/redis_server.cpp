@@ -74,11 +74,19 @@ public:
     }
 
     std::optional<std::string> ask(const std::vector<std::string>& words) {
+        send({words});
+        return read_reply();
+    }
+
+    /// Sends the commands at once. One `read_reply` for each of them must follow.
+    void send(const std::vector<std::vector<std::string>>& commands) {
         std::string request;
-        request.append("*").append(std::to_string(words.size())).append("\r\n");
-        for (const auto& word : words) {
-            request.append("$").append(std::to_string(word.size())).append("\r\n");
-            request.append(word).append("\r\n");
+        for (const auto& words : commands) {
+            request.append("*").append(std::to_string(words.size())).append("\r\n");
+            for (const auto& word : words) {
+                request.append("$").append(std::to_string(word.size())).append("\r\n");
+                request.append(word).append("\r\n");
+            }
         }
         for (std::string_view rest = request; !rest.empty();) {
             const auto sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -86,14 +94,12 @@ public:
                 continue;
             }
             if (sent < 0) {
-                throw_errno("no answer to " + words.front());
+                throw_errno("no answer to " + commands.front().front());
             }
             rest.remove_prefix(static_cast<std::size_t>(sent));
         }
-        return read_reply();
     }
 
-private:
     std::optional<std::string> read_reply() {
         const auto line = read_line();
         const auto rest = line.substr(1);
@@ -112,6 +118,7 @@ private:
         }
     }
 
+private:
     std::optional<std::string> read_string(long size) {
         if (size < 0) {
             return std::nullopt;
@@ -292,8 +299,7 @@ redis_server::redis_server(redis_server&& other) noexcept
       launcher_(std::move(other.launcher_)),
       password_(std::move(other.password_)),
       port_(std::move(other.port_)),
-      pid_(std::exchange(other.pid_, 0)),
-      kept_(std::move(other.kept_)) {}
+      pid_(std::exchange(other.pid_, 0)) {}
 
 redis_server& redis_server::operator=(redis_server&& other) noexcept {
     std::swap(folder_, other.folder_);
@@ -302,7 +308,6 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
     std::swap(password_, other.password_);
     std::swap(port_, other.port_);
     std::swap(pid_, other.pid_);
-    std::swap(kept_, other.kept_);
     return *this;
 }
 
@@ -320,7 +325,6 @@ void redis_server::kill() {
     if (pid_ == 0) {
         return;
     }
-    kept_.reset();
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -353,16 +357,6 @@ void redis_server::restart() {
 
 std::optional<std::string> redis_server::command(const std::vector<std::string>& words,
                                                  unsigned database) const {
-    if (kept_ != nullptr && database == 0) {
-        try {
-            return kept_->ask(words);
-        } catch (const redis_error&) {
-            throw;
-        } catch (const std::exception&) {
-            kept_.reset();  // A late reply would answer the next command.
-            throw;
-        }
-    }
     resp_connection connection(socket_path(), password_);
     if (database != 0) {
         connection.ask({"SELECT", std::to_string(database)});
@@ -370,8 +364,19 @@ std::optional<std::string> redis_server::command(const std::vector<std::string>&
     return connection.ask(words);
 }
 
-void redis_server::keep_connection() {
-    kept_ = std::make_unique<resp_connection>(socket_path(), password_);
+std::vector<std::string> redis_server::replies(
+    const std::vector<std::vector<std::string>>& commands) const {
+    resp_connection connection(socket_path(), password_);
+    connection.send(commands);
+    std::vector<std::string> result;
+    while (result.size() != commands.size()) {
+        try {
+            result.push_back(connection.read_reply().value_or("nil"));
+        } catch (const redis_error& error) {
+            result.push_back(std::string("error: ") + error.what());
+        }
+    }
+    return result;
 }
 
 bool redis_server::has(std::string_view key) const {

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -39,8 +38,6 @@ public:
 private:
     std::filesystem::path path_;
 };
-
-class resp_connection;
 
 /// A redis-server process on 127.0.0.1, in a temporary folder, without persistence. It ends with the object,
 /// and with the thread that started it. The environment variable COLOCK_REDIS_SERVER names the program. The
@@ -96,9 +93,10 @@ public:
     std::optional<std::string> command(const std::vector<std::string>& words,
                                        unsigned database = 0) const;
 
-    /// Makes `command` use one connection from now on, until the server is killed or does not answer. This
-    /// takes a fifth of the time. Only one thread may then use the object.
-    void keep_connection();
+    /// Sends all commands at once over one connection, and returns their replies as `command` does. Nil becomes
+    /// "nil", and an error becomes a text that begins with "error: ".
+    [[nodiscard]] std::vector<std::string> replies(
+        const std::vector<std::vector<std::string>>& commands) const;
 
     /// Returns true if the server has this key.
     [[nodiscard]] bool has(std::string_view key) const;
@@ -122,7 +120,6 @@ private:
     std::string password_;
     reserved_port port_;
     pid_t pid_ = 0;
-    mutable std::unique_ptr<resp_connection> kept_;
 };
 
 }  // namespace colock::test

@@ -24,8 +24,10 @@
 #include <functional>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace colock::test;
 using namespace std::chrono_literals;
@@ -70,6 +72,18 @@ BOOST_AUTO_TEST_CASE(a_restart_keeps_the_port_and_loses_the_data) {
     server.restart();
     BOOST_TEST(server.port() == port);
     BOOST_TEST(!server.has("x"));
+}
+
+BOOST_AUTO_TEST_CASE(replies_have_the_order_of_their_commands) {
+    const redis_server server;
+    const std::vector<std::string> expected{
+        "OK", "error: ERR value is not an integer or out of range", "x", "nil", "2"};
+    BOOST_TEST(server.replies({{"SET", "a", "x"},
+                               {"INCR", "a"},
+                               {"GET", "a"},
+                               {"GET", "b"},
+                               {"EVAL", "return 2", "0"}}) == expected,
+               boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_port_of_a_stopped_server_stays_reserved) {

@@ -3,8 +3,7 @@
 // The like counter's stores. A process that resumes in its critical section after the lock has passed to
 // another must not write.
 
-#include "memory_like_store.hpp"
-#include "redis_like_store.hpp"
+#include "like_stores.hpp"
 #include "support/redis_server.hpp"
 #include "support/run.hpp"
 
@@ -97,12 +96,12 @@ asio::awaitable<void> who_has_another_lock_is_not_in_the_way(like_store& store) 
 void with_both_stores(asio::awaitable<void> (*test)(like_store&)) {
     run_test([test]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        memory_like_store in_memory(executor);
-        co_await test(in_memory);
+        const auto in_memory = make_memory_store(executor);
+        co_await test(*in_memory);
         const redis_server server;
-        redis_like_store on_server(executor, server.uri(), 10s);
-        co_await test(on_server);
-        on_server.close();
+        const auto on_server = make_redis_store(executor, server.uri(), 10s);
+        co_await test(*on_server);
+        on_server->close();
     }());
 }
 

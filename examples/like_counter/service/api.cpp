@@ -5,8 +5,6 @@
 #include "api_error.hpp"
 #include "json_response.hpp"
 #include "like_request.hpp"
-#include "locks_in_use.hpp"
-#include "metrics.hpp"
 #include "page.hpp"
 #include "status.hpp"
 
@@ -36,7 +34,7 @@ std::string allowed(resource what) {
 }
 
 bool is_allowed(http::verb method, resource what) {
-    const auto& methods = methods_of(what);
+    const auto methods = methods_of(what);
     return std::find(methods.begin(), methods.end(), method) != methods.end();
 }
 
@@ -73,10 +71,7 @@ http_response icon_response() {
 /// Whether the request only watches the service, as scripts and the page do all the time.
 bool watches(const http_request& request) {
     const auto where = find_route(request.target());
-    return where && (where->what == resource::page || where->what == resource::icon ||
-                     where->what == resource::health || where->what == resource::metrics ||
-                     where->what == resource::status || where->what == resource::events ||
-                     where->what == resource::experiment);
+    return where && where->what != resource::entity_likes && where->what != resource::author;
 }
 
 /// One reader of events, counted as long as it exists.

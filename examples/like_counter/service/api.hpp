@@ -7,8 +7,8 @@
 #include "http_message.hpp"
 #include "like_store.hpp"
 #include "likes.hpp"
-#include "recent_waits.hpp"
 #include "route.hpp"
+#include "waits.hpp"
 
 #include <colock/client.hpp>
 #include <colock/histograms.hpp>

@@ -12,8 +12,8 @@
 
 namespace like_counter {
 
-/// A request that the API does not accept. In JSON:
-/// `{"error": {"code": "...", "message": "...", "field": "..."}}`, the field where there is one.
+/// A request that failed. In JSON it is `{"error": {"code": "...", "message": "...", "field": "..."}}`. The field is
+/// left out if there is none.
 class api_error : public std::runtime_error {
 public:
     using status_type = boost::beast::http::status;
@@ -35,16 +35,16 @@ private:
     std::string field_;
 };
 
-/// What is wrong, in the API's terms, whatever was thrown.
+/// Converts any exception.
 ///
-/// A client that repeats its request needs to know whether it may have worked already. For the
-/// codes `outcome_unknown` and `internal` it may; for all others nothing was written.
+/// A client that repeats its request must know whether the first one may have been written. With the codes
+/// `outcome_unknown` and `internal` it may have been. With all others, nothing was written.
 api_error to_api_error(const std::exception_ptr& failure);
 
-/// The answer that tells it; with Retry-After where trying again may help.
+/// Returns the answer. It has Retry-After if another attempt may succeed.
 http_response to_response(const api_error& error);
 
-/// For what the HTTP server could not take as a request.
+/// Returns the answer to input that is no valid HTTP request.
 http_response refuse_request(boost::beast::http::status status, const std::string& message);
 
 }  // namespace like_counter

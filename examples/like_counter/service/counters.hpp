@@ -3,7 +3,12 @@
 #ifndef LIKE_COUNTER_COUNTERS_HPP
 #define LIKE_COUNTER_COUNTERS_HPP
 
+#include <colock/client.hpp>
+
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
+#include <string>
 
 namespace like_counter {
 
@@ -19,6 +24,14 @@ struct counters {
     std::uint64_t stale_writes_refused = 0;  ///< of visits whose lock had passed to another
     std::uint64_t in_flight = 0;             ///< requests being worked on
 };
+
+nlohmann::json to_json(const counters& service);
+
+/// Returns the metrics of the service, and those of its locks, as text for Prometheus. `locks` may be null.
+///
+/// The service's own metrics begin with `likecounter_`. The linter of Prometheus rejects `like_counter_`, because
+/// "counter" is the name of a type.
+std::string metrics_text(const counters& service, const colock::client* locks);
 
 }  // namespace like_counter
 

@@ -22,17 +22,17 @@ using std::chrono::steady_clock;
 namespace like_counter {
 namespace {
 
-/// Before a command is sent again, or the map is looked for again.
+/// The pause before a command is sent again, or another node is asked for the map.
 constexpr auto retry_interval = std::chrono::milliseconds(5);
 
-/// MULTI, up to six commands, EXEC; each with a result of its own, as a refusal tells by MULTI's commands why and by
-/// EXEC only that nothing was done.
+/// MULTI, up to six commands, and EXEC. Each has a result of its own. If a transaction is refused, the results of
+/// the commands have the reason, and EXEC has none.
 using transaction_replies =
     std::tuple<redis::generic_response, redis::generic_response, redis::generic_response,
                redis::generic_response, redis::generic_response, redis::generic_response,
                redis::generic_response, redis::generic_response>;
 
-/// The first error; nothing if all went well.
+/// Returns the first error, or an empty text.
 std::string first_error(const transaction_replies& replies) {
     std::string text;
     const auto look = [&text](const redis::generic_response& one) {
@@ -44,7 +44,7 @@ std::string first_error(const transaction_replies& replies) {
     return text;
 }
 
-/// EXEC's reply: the last that there is.
+/// Returns the last reply, which is that of EXEC.
 reply_nodes last_reply(transaction_replies& replies) {
     reply_nodes last;
     const auto look = [&last](redis::generic_response& one) {
@@ -159,7 +159,7 @@ asio::awaitable<void> data_cluster::renew_map(time_point deadline) {
     renewing_ = true;
     map_is_old_ = false;  // MOVED after this moment asks for the next one
     try {
-        // Another one each time: it may be down, or not have heard yet.
+        // Another node each time, because one may be down or have an old map.
         const auto whom =
             std::next(nodes_.begin(), static_cast<std::ptrdiff_t>(next_to_ask_++ % nodes_.size()));
         co_await ask_for_map(whom->second, deadline);

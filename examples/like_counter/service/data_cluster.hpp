@@ -18,12 +18,13 @@
 
 namespace like_counter {
 
-/// A Redis Cluster. Boost.Redis knows no clusters, so this keeps a map of the slots and a connection to each master.
+/// A Redis Cluster. Boost.Redis does not support clusters, so this keeps a map of the slots and a connection to each
+/// master.
 ///
-/// The commands of one slot are one transaction (MULTI): a node executes all of them or, if the slot is not there or is
-/// on its way, none. So they can be sent again: after MOVED, with a new map; after ASK and TRYAGAIN, a little later.
-/// ASK is not followed: commands wait until their slot has arrived, and fail if that takes longer than they may. The
-/// slots are written one after the other; if one fails, what follows is not sent.
+/// The commands of one slot are one transaction (MULTI). If the slot has moved or is moving, the node executes none of
+/// them, so they can be sent again. After MOVED, they are sent with a new map. After ASK and TRYAGAIN, they are sent a
+/// little later, until the slot has arrived or the timeout has passed. The slots are written one after the other. If
+/// one fails, the next ones are not sent.
 class data_cluster final : public data_server {
 public:
     /// `seeds`: some of its nodes. The user is the same on all others.
@@ -35,7 +36,7 @@ public:
     }
     boost::asio::awaitable<data_replies> execute(data_commands commands,
                                                  std::chrono::milliseconds timeout) override;
-    /// All masters, and every slot has one.
+    /// Returns whether all masters answer, and each slot has a master.
     boost::asio::awaitable<bool> reachable(std::chrono::milliseconds timeout) override;
     void close() override;
 

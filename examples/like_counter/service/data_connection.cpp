@@ -13,40 +13,23 @@ namespace asio = boost::asio;
 namespace redis = boost::redis;
 
 namespace like_counter {
-namespace {
 
-// Since Boost 1.89 a connection is made with its logger; before, it is run with it.
-//
-// What Boost.Redis logs repeats what the server says, and a server that does not know HELLO repeats the password: the
-// log has none of that. Before 1.89 that cannot be told apart, so there is no log.
-
-std::shared_ptr<redis::connection> make_connection(asio::any_io_executor executor) {
-#if BOOST_VERSION >= 108900
+// What Boost.Redis logs repeats what the server says, and a server that does not support HELLO repeats the password.
+// So only the beginning of a message is logged. Before Boost 1.89 this is not possible, so nothing is logged.
+std::shared_ptr<redis::connection> connect_to_data(asio::any_io_executor executor,
+                                                   const redis::config& config) {
+#if BOOST_VERSION >= 108900  // A connection is made with its logger. Before, it is run with it.
     auto print = [](redis::logger::level, std::string_view text) {
         std::cerr << "the data server: " << text.substr(0, text.find(": ")) << '\n';
     };
-    return std::make_shared<redis::connection>(
+    auto connection = std::make_shared<redis::connection>(
         std::move(executor), redis::logger(redis::logger::level::err, std::move(print)));
+    connection->async_run(config, [connection](boost::system::error_code) {});
 #else
-    return std::make_shared<redis::connection>(std::move(executor));
+    auto connection = std::make_shared<redis::connection>(std::move(executor));
+    connection->async_run(config, redis::logger(redis::logger::level::disabled),
+                          [connection](boost::system::error_code) {});
 #endif
-}
-
-void run(const std::shared_ptr<redis::connection>& connection, const redis::config& config) {
-    auto ended = [connection](boost::system::error_code) {};
-#if BOOST_VERSION >= 108900
-    connection->async_run(config, std::move(ended));
-#else
-    connection->async_run(config, redis::logger(redis::logger::level::disabled), std::move(ended));
-#endif
-}
-
-}  // namespace
-
-std::shared_ptr<redis::connection> connect_to_data(asio::any_io_executor executor,
-                                                   const redis::config& config) {
-    auto connection = make_connection(std::move(executor));
-    run(connection, config);
     return connection;
 }
 

@@ -13,7 +13,7 @@
 
 namespace like_counter {
 
-/// Input that names no possible thing. `field()` says where it was found.
+/// Input that is not a valid name. `field()` is the field of the request.
 class invalid_input : public std::runtime_error {
 public:
     invalid_input(std::string field, const std::string& message)
@@ -24,7 +24,7 @@ private:
     std::string field_;
 };
 
-/// The author of what is liked: letters, digits, '_' and '-', 1 to 64 of them.
+/// The author of an entity: 1 to 64 letters, digits, '_' and '-'.
 class author_name {
 public:
     explicit author_name(std::string value);
@@ -34,8 +34,8 @@ private:
     std::string value_;
 };
 
-/// What is liked: `<author>.<name>`, so that the author of an entity is known without a lookup that
-/// could itself race. The name: letters, digits, '_', '-' and '.', 1 to 128 of them.
+/// A post or another thing that users like: `<author>.<name>`. So its author is known without a lookup. The name has
+/// 1 to 128 letters, digits, '_', '-' and '.'.
 class entity_id {
 public:
     explicit entity_id(std::string value);
@@ -47,7 +47,7 @@ private:
     author_name author_;
 };
 
-/// The user that likes: 1 to 128 bytes, none of them a control character.
+/// A user: 1 to 128 bytes without control characters.
 class user_name {
 public:
     explicit user_name(std::string value);
@@ -57,11 +57,11 @@ private:
     std::string value_;
 };
 
-/// What a user wants to be true of an entity. Saying it twice changes nothing.
+/// A user wants to like an entity, or to withdraw the like. To repeat a wish changes nothing.
 struct wish {
     entity_id entity;
     user_name user;
-    bool liked;  ///< true: a like; false: taken back
+    bool liked;  ///< false if the like is withdrawn
 };
 
 /// How a wish ended.
@@ -70,8 +70,7 @@ struct outcome {
     std::int64_t likes;  ///< of the entity, afterwards
 };
 
-/// What the data server says of an entity. `likes` and `counted` are kept by separate commands;
-/// they agree as long as the lock does its work.
+/// The state of an entity. Separate commands write `likes` and `counted`. The lock keeps them equal.
 struct entity_record {
     std::int64_t likes = 0;     ///< the size of the set of likers
     std::int64_t counted = 0;   ///< the running total

@@ -10,28 +10,26 @@
 
 namespace like_counter {
 
-/// Writes that a Redis server refuses to a writer whose lock has passed to another.
+/// Writes that a Redis server refuses if another client has acquired the lock since.
 ///
-/// Each write carries the fence of the lease under which it is made (`colock::lease::fence()`). A
-/// script remembers the largest fence that it has seen, and executes no write with a smaller one. So a
-/// process that was stopped in its critical section, and wakes when another has been there, changes
-/// nothing any more. (One that wakes before the other has come still may: nobody has seen a larger fence.
-/// That write then comes first, as if it had been in time.)
+/// Each write carries the fence of its lease (`colock::lease::fence()`). A script stores the largest fence, and
+/// refuses a write with a smaller one. So a process that was stopped in its critical section changes nothing, if
+/// another client has written in the meantime. If no other client has, the late write is accepted, and it is the
+/// first of the two.
 ///
-/// A client that writes something which depends on what it has read has its fence seen before it reads: else the
-/// one that wakes could write in between.
+/// If a write depends on a read, the client registers its fence before it reads. Otherwise a late write could
+/// come between the read and the write.
 namespace fenced_store {
 
-/// Adds a write to a request: `command key argument`, one that answers with an integer. The answer is
-/// that integer, or null if the write was refused.
+/// Adds a write to a request: `command key argument`. The command must return an integer. The answer is this
+/// integer, or null if the write was refused.
 ///
-/// `seen` is the key of the largest fence, in the slot of `key`. All writes that one lock protects
-/// may share it, as far as they are in one slot; each is refused by itself.
+/// `seen` is the key of the largest fence, in the slot of `key`. All writes under one lock may share it if they
+/// are in one slot.
 void push(boost::redis::request& commands, std::string_view seen, std::uint64_t fence,
           std::string_view command, std::string_view key, std::string_view argument);
 
-/// Adds to a request that this fence has been seen, for what is read next. The answer is 1, or null if a
-/// larger one has been.
+/// Adds the registration of a fence to a request. The answer is 1, or null if a larger fence was used before.
 void push_seen(boost::redis::request& commands, std::string_view seen, std::uint64_t fence);
 
 }  // namespace fenced_store

@@ -16,57 +16,56 @@
 
 namespace like_counter {
 
-/// The data server could not be asked, did not answer in time, or answered nonsense. Whether the
-/// commands were executed is not known.
+/// The data server cannot be reached, did not answer in time, or sent an invalid answer. It is not known whether
+/// the commands were executed.
 class store_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The write came from a visit whose lock has passed to another, and was refused. Nothing was written.
+/// The write was refused, because another client has acquired the lock since. Nothing was written.
 class stale_write : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Names one stay in a critical section; no two stays share one.
+/// Names one stay in a critical section. Each stay has another name.
 struct visit_id {
     std::string value;
-    /// If an entity has several locks: the lock that covers this stay. Stays under different locks do not see each other.
+    /// If an entity has several locks, this is the lock that covers the stay. Each lock has a guard of its own.
     std::string section{};
 };
 
-/// What is found on entering a critical section.
+/// What a visit finds when it enters the critical section.
 struct entry {
-    std::int64_t present;  ///< visits in this entity's section now; 1 unless the lock has failed
+    std::int64_t present;  ///< visits in this entity's section. Not 1 if the lock has failed.
     bool liked;            ///< whether the user is among the likers
 };
 
-/// What is found on leaving one.
+/// What a visit finds when it leaves.
 struct departure {
-    bool set_changed;      ///< the set was as the entry had said (true if nothing was written)
-    std::int64_t present;  ///< visits left in this entity's section; 0 unless the lock has failed
+    bool set_changed;      ///< Whether a write changed the set. True if nothing was written.
+    std::int64_t present;  ///< visits left in this entity's section. Not 0 if the lock has failed.
     std::int64_t likes;    ///< the size of the set of likers
 };
 
-/// Where the likes are. Each entity has a set of its likers and a running total, each author a
-/// total over all entities; a like touches all three with separate commands. No transaction covers them,
-/// as on a cluster the author's total is in another slot than the rest.
+/// Stores the likes. Each entity has a set of its likers and a running total. Each author has a total over all
+/// entities. A like changes all three with separate commands. No transaction covers them, because on a cluster
+/// the author's total is in another slot than the rest.
 ///
-/// Each entity also has a *guard*: the set of the visits that are in its critical section. It knows
-/// nothing of locks, so it can tell when one has failed. It is a set rather than a counter because
-/// leaving it twice, or leaving it when the entry's outcome is unknown, does no harm. It expires,
-/// as a process that is killed inside leaves its visit behind.
+/// Each entity also has a *guard*: the set of the visits in its critical section. It does not depend on locks,
+/// so it detects a lock that has failed. It is a set and not a counter, so a visit may leave it twice, or leave
+/// it when it is not known whether it has entered. It expires, because a killed process does not leave.
 ///
-/// Every operation throws `store_error` and takes `command_timeout()` at most.
+/// Every operation may throw `store_error`, and takes `command_timeout()` at most.
 class like_store {
 public:
     virtual ~like_store() = default;
 
-    /// What it is, for the status: "redis", "redis+cluster", "memory" or "versioned".
+    /// Returns its name in the status: "redis", "redis+cluster", "memory" or "versioned".
     [[nodiscard]] virtual std::string kind() const = 0;
 
-    /// The longest that any operation here takes.
+    /// Returns the longest time that an operation takes.
     [[nodiscard]] virtual std::chrono::milliseconds command_timeout() const noexcept = 0;
 
     /// Whether a wish is carried out under a lock, by the three operations below. Otherwise `change` carries it out.
@@ -77,35 +76,43 @@ public:
         throw std::logic_error("this store needs a lock");
     }
 
-    /// Enters the entity's guard and reads whether the user likes it. The guard forgets all visits
-    /// when nobody has entered for `guard_expiry`. With a fence, nobody with a smaller one writes after
-    /// that was read; and it throws `stale_write` if a larger one has been here.
-    virtual boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
-                                                std::chrono::milliseconds guard_expiry,
-                                                std::optional<std::uint64_t> fence) = 0;
+    /// Enters the entity's guard, and reads whether the user likes the entity. The guard expires if no visit has
+    /// entered for `guard_expiry`. With a fence, writes with a smaller fence are refused from now on. Throws
+    /// `stale_write` if a larger fence was used before.
+    virtual boost::asio::awaitable<entry> enter(wish, visit_id,
+                                                std::chrono::milliseconds /*guard_expiry*/,
+                                                std::optional<std::uint64_t> /*fence*/) {
+        throw std::logic_error(no_section);
+    }
 
-    /// Writes the wish, which must change something: the set, then both totals. Then leaves. With a
-    /// fence, throws `stale_write` if a larger one has been here.
+    /// Writes the wish, which must change something, and leaves. With a fence, throws `stale_write` if a larger
+    /// fence was used before.
     virtual boost::asio::awaitable<departure> write_and_leave(
-        wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) = 0;
+        wish, visit_id, std::optional<std::uint64_t> /*fence*/) {
+        throw std::logic_error(no_section);
+    }
 
-    /// Leaves the guard, whether or not it was entered.
-    virtual boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) = 0;
+    /// Leaves the guard, even if the visit has not entered it.
+    virtual boost::asio::awaitable<departure> leave(entity_id, visit_id) {
+        throw std::logic_error(no_section);
+    }
 
-    /// Reads an entity: likes, total, whether `user` is among the likers, and some of those, at
-    /// most `most_users`.
+    /// Reads the likes, the total, whether `user` is among the likers, and `most_users` of the likers at most.
     virtual boost::asio::awaitable<entity_record> read(entity_id entity,
                                                        std::optional<user_name> user,
                                                        std::size_t most_users) = 0;
 
-    /// The likes of all entities of an author.
+    /// Returns the likes of all entities of an author.
     virtual boost::asio::awaitable<std::int64_t> author_total(author_name author) = 0;
 
-    /// Whether it answers now. Does not throw `store_error`.
+    /// Returns whether it answers now. Does not throw `store_error`.
     virtual boost::asio::awaitable<bool> reachable() = 0;
 
-    /// Ends all background work, so that the executor's context can run out of it.
+    /// Ends all work in the background, so that `io_context::run` can return.
     virtual void close() = 0;
+
+private:
+    static constexpr const char* no_section = "this store has no critical section";
 };
 
 }  // namespace like_counter

@@ -66,7 +66,7 @@ asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
         co_return co_await colock::with_lock(lock, critical_section,
                                              asio::cancel_after(patience_, asio::use_awaitable));
     } catch (const colock::lease_lost&) {
-        if (refused) {  // that says more: nothing was written
+        if (refused) {  // This says more: nothing was written.
             throw *refused;
         }
         throw;
@@ -74,23 +74,22 @@ asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
         if (failure.code() != asio::error::operation_aborted) {
             throw;
         }
-        // Only waiting for the lock can have been cut short: visit() does not let itself be.
+        // Only the wait for the lock can have been cancelled. `visit` cannot be.
         throw busy("others had the lock on " + the_wish.entity.value() + " for too long");
     }
 }
 
-// The critical section: enters the guard, looks, writes, leaves.
+// The critical section. It enters the guard, reads, writes, and leaves.
 //
-// Cut off half-way it would leave set and totals apart, and the loss of the lease cancels it. So it
-// does not let itself be cancelled. What makes that safe instead: it is short, two commands to the
-// data server, each of which ends by itself, and it writes only if the lease has still time for it.
+// The loss of the lease would cancel it between two writes, and the set and the totals would differ. So it
+// cannot be cancelled. This is safe, because it is short: it sends two groups of commands to the data server,
+// and each has a timeout. It writes only if the lease is valid for longer than this timeout.
 //
-// That guarantees: a visit whose process and data server run as they should writes while it has the
-// lock, and writes all or nothing. It does not guarantee: a process that is paused for longer than
-// the lease after the check, or a data server that executes a command long after it was sent, can
-// come with its writes when another has the lock already; a connection that breaks in mid-command can
-// leave the writes half done. Against the late writer the fence helps, which the data server checks:
-// see fenced_store.hpp. Against the half-done write only a transaction would.
+// So a visit writes while it has the lock, and it writes everything or nothing. There are two exceptions.
+// - The process may be paused after the check, or the data server may execute a command late. Then the write
+//   may arrive when another client has the lock. The data server refuses it by its fence: see fenced_store.hpp.
+// - A connection that breaks during a command may leave some of the writes undone. Only a transaction would
+//   prevent this.
 asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) {
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
@@ -116,19 +115,19 @@ asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) 
         try {
             co_await store_.leave(entity, visit);
         } catch (const store_error&) {
-            // Then the guard's expiry has to do it.
+            // Then the guard expires.
         }
         std::rethrow_exception(failure);
     }
     co_return outcome{changed, left.likes};
 }
 
-// Look, then act. (A counter as simple as this one could do without a lock: SADD tells whether it
-// added. It stands for the many cases where what is written depends on what was read.)
+// Reads, and then writes what depends on it. A counter as simple as this one needs no lock, because SADD
+// reports whether it added a member. It stands for cases that are not as simple.
 asio::awaitable<departure> likes::act(wish the_wish, visit_id visit, const colock::lease* held,
                                       bool& changed, bool& alone) {
-    // A killed process leaves its visit in the guard, and the next holder must not take it for
-    // company: the guard forgets it before the lock's ttl can end.
+    // A killed process leaves its visit in the guard. The guard expires before the lock does, so the next holder
+    // does not find this visit.
     const auto guard_expiry = lock_options_.ttl / 2;
     const auto fence = held != nullptr ? std::optional<std::uint64_t>(held->fence()) : std::nullopt;
     const entry found = co_await store_.enter(the_wish, visit, guard_expiry, fence);
@@ -156,8 +155,8 @@ bool likes::time_to_write(const colock::lease* held) const noexcept {
            held->valid_until() - std::chrono::steady_clock::now() >= store_.command_timeout();
 }
 
-/// What the locks keep apart is two wishes of one user for one entity. Each of the commands that write is atomic, so other users need
-/// no lock against each other.
+/// With stripes, the locks only exclude two wishes of one user for one entity. Each command that writes is
+/// atomic, so different users need not exclude each other.
 std::optional<std::uint32_t> likes::stripe_of(const wish& the_wish) const {
     if (!stripes_) {
         return std::nullopt;

@@ -23,33 +23,32 @@
 
 namespace like_counter {
 
-/// Others had the entity's lock for all of the time that we were willing to wait. Nothing was
-/// written.
+/// The entity's lock was not free within the patience of a request. Nothing was written.
 class busy : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The lease had too little left when it was time to write. Nothing was written.
+/// The lease would have ended during the write. Nothing was written.
 class too_late : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The likes, and the critical section that keeps a set and two totals in step.
+/// The likes, and the critical section that keeps a set and two totals consistent.
 class likes {
 public:
-    /// With `locks == nullptr` nothing is locked, to show what happens then; otherwise the locks are to
-    /// be with fencing. Each entity has one, or with `stripes` all entities share so many, by entity and user. For `dawdle` it does
-    /// nothing before it writes, to show what happens then.
+    /// If `locks` is null, nothing is locked. Otherwise `lock_options` must enable fencing. Each entity has a
+    /// lock, or all entities and users share as many locks as `stripes` says. Before each write, a request
+    /// pauses for `dawdle`. An experiment without locks or with a pause shows what can go wrong.
     likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
           std::optional<std::uint32_t> stripes, std::chrono::milliseconds patience,
           std::chrono::milliseconds dawdle, counters& counters);
 
-    /// Makes a wish come true, under the lock on its entity, or on its stripe.
+    /// Carries out a wish, under the lock on its entity or on its stripe.
     ///
-    /// Throws `busy`, `too_late` and `stale_write` (nothing was written); `colock::lock_error` with `condition::unavailable` (nothing
-    /// was written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
+    /// Nothing was written if it throws `busy`, `too_late`, `stale_write`, or a `colock::lock_error` with
+    /// `condition::unavailable`. The wish may have been written if it throws `colock::lease_lost` or `store_error`.
     boost::asio::awaitable<outcome> fulfil(wish the_wish);
 
     /// Whether requests from now on use the locks. There must be locks to use.

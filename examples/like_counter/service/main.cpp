@@ -2,9 +2,16 @@
 
 // The like counter. Try `like_counter_service --help`, or demo.sh.
 
+#include "api.hpp"
+#include "api_error.hpp"
+#include "http_server.hpp"
+#include "like_stores.hpp"
+#include "likes.hpp"
 #include "options.hpp"
-#include "service.hpp"
 
+#include <colock/client.hpp>
+
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -13,10 +20,32 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
 
 namespace asio = boost::asio;
 
+namespace like_counter {
 namespace {
+
+std::unique_ptr<like_store> make_store(asio::any_io_executor executor, const options& options) {
+    if (options.is_versioned) {
+        return make_versioned_store(std::move(executor), options.data, options.command_timeout());
+    }
+    if (options.data == "memory") {
+        return make_memory_store(std::move(executor));
+    }
+    return make_redis_store(std::move(executor), options.data, options.command_timeout());
+}
+
+http_handler handler_of(api& api) {
+    return {[&api](http_request request) { return api.answer(std::move(request)); },
+            [](boost::beast::http::status status, const std::string& message) {
+                return refuse_request(status, message);
+            },
+            [&api](const http_request& request) { return api.stream(request); }};
+}
 
 void rethrow(const std::exception_ptr& failure) {
     if (failure) {
@@ -24,32 +53,52 @@ void rethrow(const std::exception_ptr& failure) {
     }
 }
 
-asio::awaitable<void> stop_on_signal(asio::signal_set& signals, like_counter::service& service) {
-    co_await signals.async_wait(asio::use_awaitable);
-    signals.clear();  // a second signal ends the process at once
-    std::cout << "stopping" << std::endl;
-    co_await service.stop();
-}
-
-void serve(const like_counter::options& options) {
+void serve(const options& given) {
     // One thread: the colock client and the data server's connection belong to one executor. More
-    // cores are for more processes, which is what the locks are there for.
+    // processes use more cores. The locks exclude them from each other.
     asio::io_context context(1);
+    const auto executor = context.get_executor();
     asio::signal_set signals(context, SIGINT, SIGTERM);
-    like_counter::service service(context.get_executor(), options);
-    asio::co_spawn(context, service.run(), rethrow);
-    asio::co_spawn(context, stop_on_signal(signals, service), rethrow);
-    std::cout << "listening on http://" << service.local_endpoint() << std::endl;
+    counters counted;
+    const std::unique_ptr<like_store> store = make_store(executor, given);
+    std::optional<colock::client> locks;
+    if (given.locks) {
+        locks.emplace(executor, *given.locks);
+    }
+    colock::client* const client = locks ? &*locks : nullptr;
+    likes all_likes(*store, client, given.lock, given.stripes, given.patience, given.dawdle,
+                    counted);
+    api requests(all_likes, *store, client, given.allows_experiments, counted);
+    http_server server(executor, given.listen, given.http, handler_of(requests));
+
+    // Open requests may end, and all locks are released. Then nothing runs any more.
+    auto stop_on_signal = [&]() -> asio::awaitable<void> {
+        co_await signals.async_wait(asio::use_awaitable);
+        signals.clear();  // A second signal ends the process immediately.
+        std::cout << "stopping" << std::endl;
+        co_await server.stop(given.stop_patience);
+        if (locks) {
+            const auto [failure] = co_await locks->close(asio::as_tuple(asio::use_awaitable));
+            if (failure) {
+                std::cerr << "like_counter_service: " << failure.message() << '\n';
+            }
+        }
+        store->close();
+    };
+    asio::co_spawn(context, server.run(), rethrow);
+    asio::co_spawn(context, stop_on_signal, rethrow);
+    std::cout << "listening on http://" << server.local_endpoint() << std::endl;
     context.run();
     std::cout << "stopped" << std::endl;
 }
 
 }  // namespace
+}  // namespace like_counter
 
 int main(int argc, char** argv) {
     const like_counter::options options = like_counter::read_options(argc, argv);
     try {
-        serve(options);
+        like_counter::serve(options);
     } catch (const std::exception& error) {
         std::cerr << "like_counter_service: " << error.what() << '\n';
         return 1;

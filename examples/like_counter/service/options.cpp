@@ -28,26 +28,25 @@ using std::chrono::milliseconds;
 namespace like_counter {
 namespace {
 
-/// The options as they were typed.
+/// Options that are checked together, as they were typed.
 struct raw_options {
     std::string listen = "127.0.0.1:8080";
     std::vector<std::string> locks;
     std::string config_file;
     bool no_lock = false;
     std::string store = "locked";
-    std::string data;
-    std::optional<std::uint32_t> stripes;
-    std::int64_t ttl_ms = 3000;
-    std::int64_t patience_ms = 5000;
-    std::int64_t dawdle_ms = 0;
-    bool experiments = false;
-    std::int64_t stop_patience_ms = 5000;
-    std::uint64_t max_body_bytes = http_limits().body_bytes;
-    std::uint32_t max_header_bytes = http_limits().header_bytes;
-    std::size_t max_connections = http_limits().connections;
 };
 
-void describe(CLI::App& app, raw_options& raw) {
+/// Adds an option in ms.
+void add_ms(CLI::App& app, const std::string& name, milliseconds& value, int least, int most,
+            const std::string& help) {
+    app.add_option_function<int>(
+           name, [&value](int ms) { value = milliseconds(ms); }, help)
+        ->check(CLI::Range(least, most))
+        ->default_str(std::to_string(value.count()));
+}
+
+void describe(CLI::App& app, raw_options& raw, options& result) {
     app.add_option("--listen", raw.listen, "host:port to serve on. Port 0 selects a free port.")
         ->capture_default_str();
     app.add_option("--lock", raw.locks,
@@ -56,15 +55,13 @@ void describe(CLI::App& app, raw_options& raw) {
         ->allow_extra_args(false);
     app.add_option("--config", raw.config_file,
                    "JSON file with colock's configuration. --lock replaces its instances.");
-    app.add_option("--dawdle-ms", raw.dawdle_ms,
-                   "wait for so many ms before each write, like a process that is stopped there")
-        ->check(CLI::Range(0, 60'000))
-        ->capture_default_str();
-    app.add_flag("--experiments", raw.experiments,
+    add_ms(app, "--dawdle-ms", result.dawdle, 0, 60'000,
+           "wait for so many ms before each write, like a process that is stopped there");
+    app.add_flag("--experiments", result.allows_experiments,
                  "let requests to /v1/experiment switch the locks off and set --dawdle-ms. "
                  "Only for a demonstration on this machine.");
     app.add_flag("--no-lock", raw.no_lock, "use no locks, to show how the totals drift apart");
-    app.add_option("--data", raw.data,
+    app.add_option("--data", result.data,
                    "server of the data: redis://host[:port][/database], "
                    "redis+cluster://host[:port],host[:port],..., memory")
         ->required();
@@ -73,27 +70,21 @@ void describe(CLI::App& app, raw_options& raw) {
                    "colock::versioned value for each author, without locks)")
         ->check(CLI::IsMember({"locked", "versioned"}))
         ->capture_default_str();
-    app.add_option("--stripes", raw.stripes,
+    app.add_option("--stripes", result.stripes,
                    "divide all likes by entity and user among so many locks, instead of one lock "
                    "for each entity. All services need the same number.")
         ->check(CLI::Range(1, 65'536));
-    app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks in ms")
-        ->check(CLI::Range(300, 86'400'000))
+    add_ms(app, "--ttl-ms", result.lock.ttl, 300, 86'400'000, "ttl of the locks in ms");
+    add_ms(app, "--patience-ms", result.patience, 1, 3'600'000,
+           "longest wait of a request for its lock, in ms");
+    add_ms(app, "--stop-patience-ms", result.stop_patience, 0, 3'600'000,
+           "time for open requests when the service stops, in ms");
+    app.add_option("--max-body-bytes", result.http.body_bytes, "longest body of a request")
         ->capture_default_str();
-    app.add_option("--patience-ms", raw.patience_ms,
-                   "longest wait of a request for its lock, in ms")
-        ->check(CLI::Range(1, 3'600'000))
-        ->capture_default_str();
-    app.add_option("--stop-patience-ms", raw.stop_patience_ms,
-                   "time for open requests when the service stops, in ms")
-        ->check(CLI::Range(0, 3'600'000))
-        ->capture_default_str();
-    app.add_option("--max-body-bytes", raw.max_body_bytes, "longest body of a request")
-        ->capture_default_str();
-    app.add_option("--max-header-bytes", raw.max_header_bytes, "longest header of a request")
+    app.add_option("--max-header-bytes", result.http.header_bytes, "longest header of a request")
         ->check(CLI::Range(256, 1'048'576))
         ->capture_default_str();
-    app.add_option("--max-connections", raw.max_connections, "most connections at a time")
+    app.add_option("--max-connections", result.http.connections, "most connections at a time")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
 }
@@ -126,20 +117,18 @@ asio::ip::tcp::endpoint parse_endpoint(const std::string& text) {
 }
 
 std::optional<colock::config> read_lock_config(const raw_options& raw) {
-    if (raw.store == "versioned") {
-        if (raw.no_lock || !raw.locks.empty() || !raw.config_file.empty()) {
-            throw std::invalid_argument(
-                "--store versioned uses no locks. Leave out --lock, --config and --no-lock");
-        }
+    const bool has_locks = !raw.locks.empty() || !raw.config_file.empty();
+    if (raw.store == "versioned" && (raw.no_lock || has_locks)) {
+        throw std::invalid_argument(
+            "--store versioned uses no locks. Leave out --lock, --config and --no-lock");
+    }
+    if (raw.no_lock && has_locks) {
+        throw std::invalid_argument("--no-lock cannot be combined with --lock or --config");
+    }
+    if (raw.store == "versioned" || raw.no_lock) {
         return std::nullopt;
     }
-    if (raw.no_lock) {
-        if (!raw.locks.empty() || !raw.config_file.empty()) {
-            throw std::invalid_argument("--no-lock cannot be combined with --lock or --config");
-        }
-        return std::nullopt;
-    }
-    if (raw.locks.empty() && raw.config_file.empty()) {
+    if (!has_locks) {
         throw std::invalid_argument("no lock instances: give --lock, --config or --no-lock");
     }
     if (raw.config_file.empty()) {
@@ -155,17 +144,6 @@ std::optional<colock::config> read_lock_config(const raw_options& raw) {
     return config;
 }
 
-colock::lock_options lock_options_for(milliseconds ttl) {
-    colock::lock_options lock;
-    lock.ttl = ttl;
-    lock.fencing = true;
-    // A critical section takes a few milliseconds, so a waiter should not sleep through ten of them.
-    lock.retry.initial = milliseconds(2);
-    lock.retry.maximum = milliseconds(50);
-    lock.validate();
-    return lock;
-}
-
 /// Reports a wrong ttl at the start, and not at the first like.
 void check_quarantine(const options& given) {
     const auto quarantine = given.locks ? given.locks->restart_quarantine : std::nullopt;
@@ -177,33 +155,22 @@ void check_quarantine(const options& given) {
     }
 }
 
-options interpret(const raw_options& raw) {
-    options result;
+void interpret(const raw_options& raw, options& result) {
     result.listen = parse_endpoint(raw.listen);
     result.locks = read_lock_config(raw);
-    result.lock = lock_options_for(milliseconds(raw.ttl_ms));
+    result.lock.validate();
     if (result.locks && !result.locks->restart_quarantine && result.locks->instances.size() >= 3) {
         result.locks->restart_quarantine = result.lock.ttl;  // of all the services
     }
     check_quarantine(result);
-    result.data = raw.data;
     result.is_versioned = raw.store == "versioned";
-    if (raw.stripes && !result.locks) {
+    if (result.stripes && !result.locks) {
         throw std::invalid_argument(
             "--stripes needs locks. Leave it out, or give --lock or --config");
     }
-    result.stripes = raw.stripes;
-    if (raw.data != "memory") {
-        check_data_uri(raw.data);
+    if (result.data != "memory") {
+        check_data_uri(result.data);
     }
-    result.patience = milliseconds(raw.patience_ms);
-    result.dawdle = milliseconds(raw.dawdle_ms);
-    result.allows_experiments = raw.experiments;
-    result.stop_patience = milliseconds(raw.stop_patience_ms);
-    result.http.body_bytes = raw.max_body_bytes;
-    result.http.header_bytes = raw.max_header_bytes;
-    result.http.connections = raw.max_connections;
-    return result;
 }
 
 [[noreturn]] void refuse(std::string_view why) {
@@ -224,10 +191,17 @@ options interpret(const raw_options& raw) {
 options read_options(int argc, char** argv) {
     CLI::App app("Counts likes over HTTP, with locks of colock.", "like_counter_service");
     raw_options raw;
-    describe(app, raw);
+    options result;
+    result.lock.ttl = milliseconds(3000);
+    result.lock.fencing = true;
+    // A critical section takes a few milliseconds, so a waiter should not sleep through ten of them.
+    result.lock.retry.initial = milliseconds(2);
+    result.lock.retry.maximum = milliseconds(50);
+    describe(app, raw, result);
     try {
         app.parse(argc, argv);
-        return interpret(raw);
+        interpret(raw, result);
+        return result;
     } catch (const CLI::Success& help) {
         std::exit(app.exit(help));
     } catch (const CLI::ParseError& error) {

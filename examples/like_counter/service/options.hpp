@@ -22,13 +22,13 @@ struct options {
     boost::asio::ip::tcp::endpoint listen;
     std::optional<colock::config> locks;  ///< none with --no-lock
     colock::lock_options lock;
-    std::optional<std::uint32_t> stripes;  ///< with --stripes: how many locks there are
-    bool is_versioned = false;             ///< the likes are kept without locks
-    std::string data;                      ///< "memory", or a URI of Redis
-    std::chrono::milliseconds patience{};  ///< of a request for the lock
-    std::chrono::milliseconds dawdle{};    ///< before each write
-    bool allows_experiments = false;       ///< whether requests may change `dawdle` and locking
-    std::chrono::milliseconds stop_patience{};  ///< for requests in flight, when stopping
+    std::optional<std::uint32_t> stripes;      ///< with --stripes: how many locks there are
+    bool is_versioned = false;                 ///< the likes are kept without locks
+    std::string data;                          ///< "memory", or a URI of Redis
+    std::chrono::milliseconds patience{5000};  ///< of a request for the lock
+    std::chrono::milliseconds dawdle{};        ///< before each write
+    bool allows_experiments = false;           ///< whether requests may change `dawdle` and locking
+    std::chrono::milliseconds stop_patience{5000};  ///< for requests in flight, when stopping
     http_limits http;
 
     /// How long a command to the data server may take: a critical section has three of them at

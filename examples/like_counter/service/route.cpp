@@ -5,6 +5,8 @@
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
+#include <map>
+
 namespace http = boost::beast::http;
 
 namespace like_counter {
@@ -19,34 +21,27 @@ std::optional<std::string> parameter(const boost::urls::url_view& url, std::stri
 }
 
 std::optional<route> by_segments(const std::vector<std::string>& path) {
-    if (path.empty() || path == std::vector<std::string>{""}) {
-        return route{resource::page, {}, {}, {}};
+    using segments = std::vector<std::string>;
+    static const std::map<segments, resource> fixed{
+        {{}, resource::page},
+        {{""}, resource::page},
+        {{"favicon.ico"}, resource::icon},
+        {{"healthz"}, resource::health},
+        {{"metrics"}, resource::metrics},
+        {{"v1", "status"}, resource::status},
+        {{"v1", "events"}, resource::events},
+        {{"v1", "experiment"}, resource::experiment},
+    };
+    if (const auto found = fixed.find(path); found != fixed.end()) {
+        return route{found->second, {}, {}, {}};
     }
-    if (path.size() == 1 && (path[0] == "favicon.ico" || path[0].starts_with("apple-touch-icon"))) {
+    if (path.size() == 1 && path[0].starts_with("apple-touch-icon")) {
         return route{resource::icon, {}, {}, {}};
     }
-    if (path == std::vector<std::string>{"healthz"}) {
-        return route{resource::health, {}, {}, {}};
-    }
-    if (path == std::vector<std::string>{"metrics"}) {
-        return route{resource::metrics, {}, {}, {}};
-    }
-    if (path[0] != "v1") {
-        return std::nullopt;
-    }
-    if (path.size() == 2 && path[1] == "status") {
-        return route{resource::status, {}, {}, {}};
-    }
-    if (path.size() == 2 && path[1] == "events") {
-        return route{resource::events, {}, {}, {}};
-    }
-    if (path.size() == 2 && path[1] == "experiment") {
-        return route{resource::experiment, {}, {}, {}};
-    }
-    if (path.size() == 3 && path[1] == "authors") {
+    if (path.size() == 3 && path[0] == "v1" && path[1] == "authors") {
         return route{resource::author, path[2], {}, {}};
     }
-    if (path.size() == 4 && path[1] == "entities" && path[3] == "likes") {
+    if (path.size() == 4 && path[0] == "v1" && path[1] == "entities" && path[3] == "likes") {
         return route{resource::entity_likes, path[2], {}, {}};
     }
     return std::nullopt;
@@ -72,18 +67,14 @@ std::optional<route> find_route(std::string_view target) {
     return found;
 }
 
-const std::vector<http::verb>& methods_of(resource what) {
-    static const std::vector<http::verb> read{http::verb::get};
-    static const std::vector<http::verb> read_and_write{http::verb::get, http::verb::post,
-                                                        http::verb::delete_};
-    static const std::vector<http::verb> put{http::verb::put};
+std::vector<http::verb> methods_of(resource what) {
     switch (what) {
         case resource::entity_likes:
-            return read_and_write;
+            return {http::verb::get, http::verb::post, http::verb::delete_};
         case resource::experiment:
-            return put;
+            return {http::verb::put};
         default:
-            return read;
+            return {http::verb::get};
     }
 }
 

@@ -38,7 +38,7 @@ struct route {
 std::optional<route> find_route(std::string_view target);
 
 /// The methods that a resource answers.
-const std::vector<boost::beast::http::verb>& methods_of(resource what);
+std::vector<boost::beast::http::verb> methods_of(resource what);
 
 }  // namespace like_counter
 

@@ -1,9 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "versioned_like_store.hpp"
+#include "like_stores.hpp"
 
+#include <colock/client.hpp>
 #include <colock/config.hpp>
 #include <colock/error.hpp>
+#include <colock/versioned.hpp>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -13,7 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace asio = boost::asio;
@@ -55,106 +57,96 @@ colock::config configuration_for(const std::string& uri) {
     return colock::config::from_uris({uri == "memory" ? "memory://likes" : uri});
 }
 
+/// Keeps all entities of an author in one `colock::versioned` value, as JSON. So a like changes its set and both totals by one
+/// write, and needs no lock, guard or fence. The price is that likes for one author are in each other's way.
+class versioned_like_store final : public like_store {
+public:
+    /// `uri` is one instance of colock: a server, a cluster, or memory.
+    versioned_like_store(asio::any_io_executor executor, const std::string& uri,
+                         std::chrono::milliseconds command_timeout)
+        : client_(std::move(executor), configuration_for(uri)), command_timeout_(command_timeout) {}
+
+    [[nodiscard]] std::string kind() const override { return "versioned"; }
+    [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept override {
+        return command_timeout_;
+    }
+    [[nodiscard]] bool needs_lock() const noexcept override { return false; }
+
+    asio::awaitable<outcome> change(wish the_wish) override {
+        const colock::versioned author = value_of(the_wish.entity.author());
+        outcome result{};
+        const auto apply = [&](const colock::versioned_state& now) -> std::optional<std::string> {
+            author_record record(now);
+            likers& of_entity = record.entities[the_wish.entity.value()];
+            result.changed = the_wish.liked ? of_entity.insert(the_wish.user.value()).second
+                                            : of_entity.erase(the_wish.user.value()) != 0;
+            result.likes = record.likes_of(the_wish.entity);
+            if (!result.changed) {
+                return std::nullopt;
+            }
+            record.total += the_wish.liked ? 1 : -1;
+            return record.text();
+        };
+        try {
+            co_await author.update(apply, asio::use_awaitable);
+        } catch (const colock::lock_error& failure) {
+            rethrow_as_store_error(failure);
+        }
+        co_return result;
+    }
+
+    asio::awaitable<entity_record> read(entity_id entity, std::optional<user_name> user,
+                                        std::size_t most_users) override {
+        const author_record record = co_await read(entity.author());
+        const auto found = record.entities.find(entity.value());
+        const likers none;
+        const likers& of_entity = found == record.entities.end() ? none : found->second;
+        co_return record_of(of_entity, record.likes_of(entity), user, most_users);
+    }
+
+    asio::awaitable<std::int64_t> author_total(author_name author) override {
+        const author_record record = co_await read(std::move(author));
+        co_return record.total;
+    }
+
+    asio::awaitable<bool> reachable() override {
+        const auto instances = client_.instances();
+        co_return std::ranges::all_of(instances, [](const colock::instance_info& one) {
+            return one.state == colock::instance_state::ready;
+        });
+    }
+
+    void close() override { client_.close(asio::detached); }
+
+private:
+    asio::awaitable<author_record> read(author_name author) {
+        const colock::versioned value = value_of(author);
+        try {
+            const colock::versioned_state state = co_await value.read(asio::use_awaitable);
+            co_return author_record(state);
+        } catch (const colock::lock_error& failure) {
+            rethrow_as_store_error(failure);
+        }
+    }
+
+    [[nodiscard]] colock::versioned value_of(const author_name& author) {
+        colock::versioned_options options;
+        options.unavailable_timeout = command_timeout_;
+        options.retry.initial = std::chrono::milliseconds(1);
+        options.retry.maximum = std::chrono::milliseconds(50);
+        return {client_, "author:" + author.value(), options};
+    }
+
+    colock::client client_;
+    std::chrono::milliseconds command_timeout_;
+};
+
 }  // namespace
 
-versioned_like_store::versioned_like_store(asio::any_io_executor executor, const std::string& uri,
-                                           std::chrono::milliseconds command_timeout)
-    : client_(std::move(executor), configuration_for(uri)), command_timeout_(command_timeout) {}
-
-colock::versioned versioned_like_store::value_of(const author_name& author) {
-    colock::versioned_options options;
-    options.unavailable_timeout = command_timeout_;
-    options.retry.initial = std::chrono::milliseconds(1);
-    options.retry.maximum = std::chrono::milliseconds(50);
-    return {client_, "author:" + author.value(), options};
-}
-
-asio::awaitable<outcome> versioned_like_store::change(wish the_wish) {
-    const colock::versioned author = value_of(the_wish.entity.author());
-    outcome result{};
-    const auto apply = [&](const colock::versioned_state& now) -> std::optional<std::string> {
-        author_record record(now);
-        likers& of_entity = record.entities[the_wish.entity.value()];
-        result.changed = the_wish.liked ? of_entity.insert(the_wish.user.value()).second
-                                        : of_entity.erase(the_wish.user.value()) != 0;
-        result.likes = record.likes_of(the_wish.entity);
-        if (!result.changed) {
-            return std::nullopt;
-        }
-        record.total += the_wish.liked ? 1 : -1;
-        return record.text();
-    };
-    try {
-        co_await author.update(apply, asio::use_awaitable);
-    } catch (const colock::lock_error& failure) {
-        rethrow_as_store_error(failure);
-    }
-    co_return result;
-}
-
-asio::awaitable<entry> versioned_like_store::enter(wish /*the_wish*/, visit_id /*visit*/,
-                                                   std::chrono::milliseconds /*guard_expiry*/,
-                                                   std::optional<std::uint64_t> /*fence*/) {
-    throw std::logic_error("a versioned store has no critical section");
-}
-
-asio::awaitable<departure> versioned_like_store::write_and_leave(
-    wish /*the_wish*/, visit_id /*visit*/, std::optional<std::uint64_t> /*fence*/) {
-    throw std::logic_error("a versioned store has no critical section");
-}
-
-asio::awaitable<departure> versioned_like_store::leave(entity_id /*entity*/, visit_id /*visit*/) {
-    throw std::logic_error("a versioned store has no critical section");
-}
-
-asio::awaitable<entity_record> versioned_like_store::read(entity_id entity,
-                                                          std::optional<user_name> user,
-                                                          std::size_t most_users) {
-    const colock::versioned author = value_of(entity.author());
-    colock::versioned_state state;
-    try {
-        state = co_await author.read(asio::use_awaitable);
-    } catch (const colock::lock_error& failure) {
-        rethrow_as_store_error(failure);
-    }
-    const author_record record(state);
-    entity_record result;
-    result.likes = result.counted = record.likes_of(entity);
-    const auto found = record.entities.find(entity.value());
-    const likers none;
-    const likers& of_entity = found == record.entities.end() ? none : found->second;
-    if (user) {
-        result.liked = of_entity.contains(user->value());
-    }
-    for (const std::string& liker : of_entity) {
-        if (result.users.size() == most_users) {
-            break;
-        }
-        result.users.push_back(liker);
-    }
-    co_return result;
-}
-
-asio::awaitable<std::int64_t> versioned_like_store::author_total(author_name author) {
-    const colock::versioned value = value_of(author);
-    colock::versioned_state state;
-    try {
-        state = co_await value.read(asio::use_awaitable);
-    } catch (const colock::lock_error& failure) {
-        rethrow_as_store_error(failure);
-    }
-    co_return author_record(state).total;
-}
-
-asio::awaitable<bool> versioned_like_store::reachable() {
-    const auto instances = client_.instances();
-    co_return std::ranges::all_of(instances, [](const colock::instance_info& one) {
-        return one.state == colock::instance_state::ready;
-    });
-}
-
-void versioned_like_store::close() {
-    client_.close(asio::detached);
+std::unique_ptr<like_store> make_versioned_store(asio::any_io_executor executor,
+                                                 const std::string& uri,
+                                                 std::chrono::milliseconds command_timeout) {
+    return std::make_unique<versioned_like_store>(std::move(executor), uri, command_timeout);
 }
 
 }  // namespace like_counter

@@ -4,7 +4,7 @@
 
 #include "../service/data_server.hpp"
 #include "../service/key_slot.hpp"
-#include "../service/redis_like_store.hpp"
+#include "../service/like_stores.hpp"
 
 #include "support/deadline.hpp"
 #include "support/redis_cluster.hpp"
@@ -50,14 +50,15 @@ void run_with_store(const std::function<asio::awaitable<void>(like_store&)>& tes
                     std::chrono::milliseconds command_timeout = 10s,
                     std::string uri = three().uri()) {
     const auto body = [&]() -> asio::awaitable<void> {
-        redis_like_store store(co_await asio::this_coro::executor, uri, command_timeout);
+        const auto store =
+            make_redis_store(co_await asio::this_coro::executor, uri, command_timeout);
         std::exception_ptr failure;
         try {
-            co_await test(store);
+            co_await test(*store);
         } catch (...) {
             failure = std::current_exception();
         }
-        store.close();
+        store->close();
         if (failure) {
             std::rethrow_exception(failure);
         }

@@ -2,10 +2,8 @@
 
 // What the service reports of its locks: percentiles of a histogram, the locks in use, and the counters.
 
-#include "../service/locks_in_use.hpp"
-#include "../service/percentile.hpp"
-#include "../service/recent_waits.hpp"
-#include "../service/status.hpp"
+#include "../status/status.hpp"
+#include "../status/waits.hpp"
 
 #include <colock/mutex.hpp>
 

@@ -4,8 +4,6 @@
 
 #include "together.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <list>
@@ -91,8 +89,7 @@ asio::awaitable<void> crowd::click(http_client& client, std::string user,
         if (!result.refused || is_stuck(patience)) {
             co_return;
         }
-        asio::steady_timer pause(executor_, pause_after_refusal);
-        co_await pause.async_wait(asio::use_awaitable);
+        co_await pause(pause_after_refusal);
     }
 }
 

@@ -4,8 +4,6 @@
 
 #include "together.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <utility>
@@ -60,15 +58,13 @@ asio::awaitable<void> load::run() {
 asio::awaitable<void> load::connection(std::size_t index) {
     std::size_t target = index % options_.targets.size();
     http_client client(executor_, options_.targets[target]);
-    asio::steady_timer pause(executor_);
     while (clock::now() < deadline_) {
         if (co_await perform(client, workload_.next())) {
             continue;
         }
         target = (target + 1) % options_.targets.size();
         client.move_to(options_.targets[target]);
-        pause.expires_after(pause_after_error);
-        co_await pause.async_wait(asio::use_awaitable);
+        co_await pause(pause_after_error);
     }
 }
 

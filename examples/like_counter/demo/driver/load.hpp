@@ -3,8 +3,8 @@
 #ifndef LIKE_COUNTER_DRIVER_LOAD_HPP
 #define LIKE_COUNTER_DRIVER_LOAD_HPP
 
-#include "histogram.hpp"
 #include "http_client.hpp"
+#include "latencies.hpp"
 #include "ledger.hpp"
 #include "workload.hpp"
 
@@ -33,8 +33,8 @@ struct load_result {
     std::uint64_t wishes = 0;                     ///< likes and unlikes answered with success
     std::uint64_t changes = 0;                    ///< those of them that made a difference
     std::map<std::string, std::uint64_t> errors;  ///< by status and code, or "no answer"
-    histogram all_latencies;                      ///< of all that was answered
-    histogram wish_latencies;                     ///< of `wishes`
+    latencies all_latencies;                      ///< of all that was answered
+    latencies wish_latencies;                     ///< of `wishes`
     std::chrono::duration<double> elapsed{};
 
     [[nodiscard]] std::uint64_t error_count() const;

@@ -183,7 +183,7 @@ void write_json(const std::string& path, const nlohmann::json& value) {
     }
 }
 
-nlohmann::json latencies(const histogram& all) {
+nlohmann::json percentiles(const latencies& all) {
     return {{"p50", all.percentile(0.50).count()}, {"p99", all.percentile(0.99).count()}};
 }
 
@@ -195,8 +195,8 @@ nlohmann::json to_json(const load_result& load) {
             {"errors", load.error_count()},
             {"errors_by_kind", load.errors},
             {"likes_per_second", static_cast<double>(load.wishes) / load.elapsed.count()},
-            {"latency_us", latencies(load.wish_latencies)},
-            {"latency_of_all_requests_us", latencies(load.all_latencies)}};
+            {"latency_us", percentiles(load.wish_latencies)},
+            {"latency_of_all_requests_us", percentiles(load.all_latencies)}};
 }
 
 nlohmann::json to_json(const verdict& found) {

@@ -7,8 +7,6 @@
 #include "page.hpp"  // generated
 #include "together.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/status.hpp>
@@ -84,11 +82,6 @@ std::string text_in(const nlohmann::json& body, const char* field) {
         throw action_refused(std::string(field) + ": expected a text");
     }
     return found->get<std::string>();
-}
-
-asio::awaitable<void> pause(milliseconds time) {
-    asio::steady_timer timer(co_await asio::this_coro::executor, time);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 std::optional<std::string> action_in(const std::string& path) {

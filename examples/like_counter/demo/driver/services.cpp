@@ -3,9 +3,8 @@
 #include "services.hpp"
 
 #include "http_client.hpp"
+#include "together.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ using std::chrono::steady_clock;
 namespace like_counter::driver {
 namespace {
 
-constexpr auto startup_poll_interval = std::chrono::milliseconds(20);
+constexpr auto status_interval = std::chrono::milliseconds(20);
 
 bool is_quiet(const nlohmann::json& status) {
     return status.is_object() && status.at("service").at("in_flight").get<int>() == 0;
@@ -28,11 +27,6 @@ bool is_quiet(const nlohmann::json& status) {
 
 bool is_ready(const nlohmann::json& status) {
     return status.is_object() && ready_instances(status) == status.at("instances").size();
-}
-
-asio::awaitable<void> pause(asio::any_io_executor executor) {
-    asio::steady_timer timer(std::move(executor), startup_poll_interval);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 }  // namespace
@@ -66,7 +60,7 @@ asio::awaitable<void> services::until_quiet(std::chrono::milliseconds patience) 
         if (steady_clock::now() >= deadline) {
             throw std::runtime_error("a service is gone, or does not finish its requests");
         }
-        co_await pause(executor_);
+        co_await pause(status_interval);
     }
 }
 
@@ -77,7 +71,7 @@ asio::awaitable<void> services::until_ready(std::chrono::milliseconds patience) 
         if (std::all_of(now.begin(), now.end(), is_ready) || steady_clock::now() >= deadline) {
             co_return;
         }
-        co_await pause(executor_);
+        co_await pause(status_interval);
     }
 }
 

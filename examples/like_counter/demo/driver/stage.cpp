@@ -2,10 +2,11 @@
 
 #include "stage.hpp"
 
+#include "together.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -187,11 +188,6 @@ asio::awaitable<void> stage::start_service(service& which) {
         co_await pause(poll_interval);
     }
     throw std::runtime_error(which.name + " does not start: " + text_of(log));
-}
-
-asio::awaitable<void> stage::pause(std::chrono::milliseconds time) {
-    asio::steady_timer timer(executor_, time);
-    co_await timer.async_wait(asio::use_awaitable);
 }
 
 std::vector<std::string> stage::service_command() const {

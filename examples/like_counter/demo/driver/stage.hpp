@@ -70,7 +70,6 @@ private:
     boost::asio::awaitable<bool> try_server(server& which);
     boost::asio::awaitable<bool> answers(std::uint16_t port);
     boost::asio::awaitable<void> start_service(service& which);
-    boost::asio::awaitable<void> pause(std::chrono::milliseconds time);
     [[nodiscard]] std::vector<std::string> service_command() const;
 
     boost::asio::any_io_executor executor_;

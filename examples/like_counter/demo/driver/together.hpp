@@ -8,13 +8,21 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <chrono>
 #include <exception>
 #include <utility>
 #include <vector>
 
 namespace like_counter::driver {
+
+inline boost::asio::awaitable<void> pause(std::chrono::milliseconds time) {
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+}
 
 /// Runs coroutines side by side until all have ended; then rethrows what one of them threw.
 inline boost::asio::awaitable<void> together(boost::asio::any_io_executor executor,

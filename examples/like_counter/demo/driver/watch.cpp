@@ -2,10 +2,11 @@
 
 #include "watch.hpp"
 
+#include "together.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/read_until.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/system/system_error.hpp>
@@ -71,8 +72,7 @@ asio::awaitable<void> watch::run() {
             // It connects again.
         }
         reader_ = nullptr;
-        asio::steady_timer pause(executor_, pause_before_connecting);
-        co_await pause.async_wait(asio::use_awaitable);
+        co_await pause(pause_before_connecting);
     }
 }
 

@@ -1,14 +1,28 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "percentile.hpp"
+#include "waits.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 namespace like_counter {
+namespace {
 
 using std::chrono::nanoseconds;
+
+nlohmann::json to_json(const std::optional<percentile>& of) {
+    if (!of) {
+        return {};
+    }
+    nlohmann::json to;
+    if (of->to) {
+        to = in_ms(*of->to);
+    }
+    return {{"ms", in_ms(of->value)}, {"from_ms", in_ms(of->from)}, {"to_ms", std::move(to)}};
+}
+
+}  // namespace
 
 std::optional<percentile> percentile_of(const colock::histogram& durations, double share) {
     if (durations.count == 0) {
@@ -46,6 +60,12 @@ colock::histogram difference(const colock::histogram& later, const colock::histo
     result.count = later.count - earlier.count;
     result.sum = later.sum - earlier.sum;
     return result;
+}
+
+nlohmann::json to_json(const colock::histogram& waits) {
+    return {{"count", waits.count},
+            {"p50", to_json(percentile_of(waits, 0.5))},
+            {"p99", to_json(percentile_of(waits, 0.99))}};
 }
 
 }  // namespace like_counter

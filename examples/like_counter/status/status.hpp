@@ -1,11 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef LIKE_COUNTER_LOCKS_IN_USE_HPP
-#define LIKE_COUNTER_LOCKS_IN_USE_HPP
+#ifndef LIKE_COUNTER_STATUS_HPP
+#define LIKE_COUNTER_STATUS_HPP
 
 #include <colock/activity.hpp>
 #include <colock/client.hpp>
-#include <colock/histograms.hpp>
+#include <colock/counters.hpp>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -16,6 +16,19 @@
 #include <vector>
 
 namespace like_counter {
+
+/// How many of the instances are ready, and how many must be.
+struct quorum_state {
+    std::size_t ready;
+    std::size_t instances;
+    [[nodiscard]] std::size_t quorum() const noexcept { return instances / 2 + 1; }
+    [[nodiscard]] bool reached() const noexcept { return ready >= quorum(); }
+};
+
+quorum_state quorum_of(const std::vector<colock::instance_info>& instances);
+
+nlohmann::json to_json(const std::vector<colock::instance_info>& instances);
+nlohmann::json to_json(const colock::counters& locks);
 
 /// The locks that a client holds and waits for.
 struct locks_in_use {
@@ -32,10 +45,6 @@ inline constexpr std::size_t most_in_use = 20;
 /// The oldest leases, the names with the longest waits, and the numbers of all leases and waiters. A fence is
 /// text, because a browser's numbers have only 53 bits. Without fencing it is null.
 nlohmann::json to_json(locks_in_use used, std::chrono::steady_clock::time_point now);
-
-/// The number of waits, and their percentiles in ms with the bounds of their buckets: see `percentile`. A
-/// percentile is null if there are no waits, and `to_ms` is null for the last bucket.
-nlohmann::json to_json(const colock::histogram& waits);
 
 }  // namespace like_counter
 

@@ -13,6 +13,8 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace colock::core::test {
 
@@ -167,10 +169,16 @@ inline attempts_settings five() {
     return s;
 }
 
-/// Returns the settings of `five` for a single attempt.
-inline attempts_settings once(std::size_t instances = 5) {
+/// Returns the settings of `five` for another number of instances.
+inline attempts_settings instances(std::size_t n) {
     attempts_settings s = five();
-    s.instances = instances;
+    s.instances = n;
+    return s;
+}
+
+/// Returns the settings of `five` for a single attempt.
+inline attempts_settings once(std::size_t n = 5) {
+    attempts_settings s = instances(n);
     s.deadline = time_point::min();
     return s;
 }
@@ -187,28 +195,29 @@ inline duration pause(std::size_t attempt, const attempts_settings& settings = f
     return settings.retry.delay(attempt - 1, random_number(attempt));
 }
 
-inline attempts::event start() {
-    return attempts::event::of(acquire::event::start());
-}
-inline attempts::event timer() {
-    return attempts::event::just(attempts::event::kind_type::timer);
-}
-inline attempts::event wake() {
-    return attempts::event::of(acquire::event::just(acquire::event::kind_type::wake));
-}
-inline attempts::event poll() {
-    return attempts::event::of(acquire::event::just(acquire::event::kind_type::poll));
-}
-inline attempts::event parked() {
-    return attempts::event::of(acquire::event::just(acquire::event::kind_type::parked));
-}
-inline attempts::event unparked() {
-    return attempts::event::of(acquire::event::just(acquire::event::kind_type::unparked));
-}
-inline attempts::event cancel() {
-    return attempts::event::just(attempts::event::kind_type::cancel);
+inline const auto start = attempts::event::of(acquire::event::start());
+inline const auto timer = attempts::event::just(attempts::event::kind_type::timer);
+inline const auto wake = attempts::event::of(acquire::event::just(acquire::event::kind_type::wake));
+inline const auto poll = attempts::event::of(acquire::event::just(acquire::event::kind_type::poll));
+inline const auto parked =
+    attempts::event::of(acquire::event::just(acquire::event::kind_type::parked));
+inline const auto unparked =
+    attempts::event::of(acquire::event::just(acquire::event::kind_type::unparked));
+inline const auto cancel = attempts::event::just(attempts::event::kind_type::cancel);
+
+/// Returns a machine whose first attempt was sent at 0.
+inline attempts begun(const attempts_settings& settings = five(),
+                      const std::string& expected = "attempt; wait 50") {
+    attempts machine(settings, acquire_seed);
+    BOOST_TEST(said(machine, start, at(0ms)) == expected);
+    return machine;
 }
 
+inline std::vector<attempts::event> voted(std::string_view letters) {
+    return votes_from(letters, [](char letter, std::size_t i) {
+        return attempts::event::voted(i, vote_from(letter));
+    });
+}
 inline attempts::event granted(std::size_t i) {
     return attempts::event::voted(i, vote::granted());
 }

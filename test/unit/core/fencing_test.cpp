@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 // Fencing in an acquire: the values of the grants, and the second round if they differ.
 
@@ -23,33 +25,33 @@ attempts_settings fenced(attempts_settings s = five()) {
 attempts::event counted(std::size_t i, std::uint64_t fence) {
     return attempts::event::voted(i, vote::granted(fence));
 }
-attempts::event raised(std::size_t i) {
-    return attempts::event::raised(i, vote::granted(0));
+/// The grants of several instances. A digit is the fence.
+std::vector<attempts::event> counted(std::string_view digits) {
+    return votes_from(digits, [](char digit, std::size_t i) { return counted(i, digit - '0'); });
 }
-attempts::event not_raised(std::size_t i) {  // Another holder has the key by now.
-    return attempts::event::raised(i, vote::denied(key_state::foreign));
+
+/// The votes on the second round. An F is a lost connection here.
+attempts::event raised(std::size_t i, char letter = 'G') {
+    return attempts::event::raised(
+        i, letter == 'F' ? vote::failed(failure::connection_lost) : vote_from(letter));
 }
-attempts::event raise_failed(std::size_t i) {
-    return attempts::event::raised(i, vote::failed(failure::connection_lost));
+std::vector<attempts::event> raised(std::string_view letters) {
+    return votes_from(letters, [](char letter, std::size_t i) { return raised(i, letter); });
 }
 
 /// Returns a machine of five instances that has to write back 9, since 5 ms.
 attempts raising(const attempts_settings& settings = fenced()) {
-    attempts machine(settings, acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 50"},
-                      {1ms, counted(3, 7), "wait 50"},
-                      {2ms, counted(1, 9), "wait 50"},
-                      {5ms, counted(4, 8), "raise 9; wait 55"},
-                  });
+    attempts machine = begun(settings);
+    play(machine, {{1ms, counted(3, 7), "wait 50"},
+                   {2ms, counted(1, 9), "wait 50"},
+                   {5ms, counted(4, 8), "raise 9; wait 55"}});
     return machine;
 }
 
 BOOST_AUTO_TEST_CASE(an_agreeing_quorum_needs_only_one_round) {
     for (std::size_t n = 1; n <= 7; ++n) {
         BOOST_TEST_CONTEXT(n << " instances") {
-            attempts machine(fenced(once(n)), acquire_seed);
-            BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+            attempts machine = begun(fenced(once(n)));
             for (std::size_t i = 1; i < quorum_of(n); ++i) {
                 BOOST_TEST(said(machine, counted(i, 7), at(1ms)) == "wait 50");
             }
@@ -61,8 +63,7 @@ BOOST_AUTO_TEST_CASE(an_agreeing_quorum_needs_only_one_round) {
 
 BOOST_AUTO_TEST_CASE(the_largest_fence_is_written_back) {
     for (std::size_t largest = 0; largest != 3; ++largest) {
-        attempts machine(fenced(), acquire_seed);
-        BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+        attempts machine = begun(fenced());
         for (std::size_t i = 0; i != 3; ++i) {
             const auto words = said(machine, counted(i, i == largest ? 9 : 7), at(3ms));
             BOOST_TEST(words == (i == 2 ? "raise 9; wait 53" : "wait 50"));
@@ -71,28 +72,15 @@ BOOST_AUTO_TEST_CASE(the_largest_fence_is_written_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_single_different_fence_requires_a_second_round) {
-    attempts machine(fenced(), acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 50"},
-                      {1ms, counted(0, 7), "wait 50"},
-                      {1ms, counted(1, 9), "wait 50"},
-                      {1ms, counted(2, 9), "raise 9; wait 51"},
-                  });
+    play(begun(fenced()), {{1ms, counted("799"), "wait 50", "raise 9; wait 51"}});
 }
 
 BOOST_AUTO_TEST_CASE(the_fence_of_a_repeated_or_late_vote_is_ignored) {
-    attempts machine(fenced(), acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 50"},
-                      {1ms, counted(0, 7), "wait 50"},
-                      {1ms, counted(0, 99), "wait 50"},
-                      {1ms, counted(1, 9), "wait 50"},
-                      {1ms, counted(2, 9), "raise 9; wait 51"},
-                      {2ms, counted(3, 11), "wait 51"},  // A late value does not count either.
-                      {3ms, raised(0), "wait 51"},
-                      {3ms, raised(1), "wait 51"},
-                      {3ms, raised(2), "granted 988"},
-                  });
+    attempts machine = begun(fenced());
+    play(machine, {{1ms, {counted(0, 7), counted(0, 99)}, "wait 50"},
+                   {1ms, counted("-99"), "wait 50", "raise 9; wait 51"},
+                   {2ms, counted(3, 11), "wait 51"},  // A late value does not count either.
+                   {3ms, raised("GGG"), "wait 51", "granted 988"}});
     BOOST_TEST(machine.lease().value() == 9U);
 }
 
@@ -100,8 +88,7 @@ BOOST_AUTO_TEST_CASE(a_fence_is_granted_when_a_majority_of_all_has_raised_it) {
     for (std::size_t n = 2; n <= 7; ++n) {
         for (std::size_t first = 0; first != n; ++first) {  // Any of them.
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
-                attempts machine(fenced(once(n)), acquire_seed);
-                BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+                attempts machine = begun(fenced(once(n)));
                 for (std::size_t i = 0; i + 1 < quorum_of(n); ++i) {
                     said(machine, counted(i, 7 + i), at(1ms));
                 }
@@ -127,20 +114,11 @@ BOOST_AUTO_TEST_CASE(the_attempt_fails_without_a_majority_of_all) {
     };
     const std::string retry = "give_back; wait ";
     const row rows[] = {
-        {{{6ms, raised(0), "wait 55"},
-          {6ms, raised(1), "wait 55"},
-          {7ms, not_raised(2), "wait 55"},
-          {7ms, not_raised(3), "wait 55"},
-          {8ms, not_raised(4), retry + in_ms(8ms + pause(1))}},
+        {{{8ms, raised("GGDDD"), "wait 55", retry + in_ms(8ms + pause(1))}},
          "too many have lost the key"},
-        {{{6ms, raised(0), "wait 55"},
-          {6ms, raise_failed(1), "wait 55"},
-          {6ms, raise_failed(2), "wait 55"},
-          {6ms, raise_failed(3), retry + in_ms(6ms + pause(1))}},
+        {{{6ms, raised("GFFF"), "wait 55", retry + in_ms(6ms + pause(1))}},
          "too many cannot be asked"},
-        {{{6ms, raised(3), "wait 55"},
-          {6ms, raised(4), "wait 55"},
-          {55ms, timer(), retry + in_ms(55ms + pause(1))}},
+        {{{6ms, raised("---GG"), "wait 55"}, {55ms, timer, retry + in_ms(55ms + pause(1))}},
          "too many are silent"},
     };
     for (const row& r : rows) {
@@ -154,113 +132,68 @@ BOOST_AUTO_TEST_CASE(the_attempt_fails_without_a_majority_of_all) {
 
 BOOST_AUTO_TEST_CASE(a_failed_second_round_reports_the_reason) {
     attempts contended = raising(fenced(once()));
-    play(contended, {
-                        {6ms, not_raised(0), "wait 55"},
-                        {6ms, not_raised(1), "wait 55"},
-                        {6ms, raise_failed(2), "give_back; failed contended"},
-                    });
+    play(contended, {{6ms, raised("DDF"), "wait 55", "give_back; failed contended"}});
     attempts unreachable = raising(fenced(once()));
-    play(unreachable, {
-                          {6ms, raised(0), "wait 55"},
-                          {6ms, raised(1), "wait 55"},
-                          {55ms, timer(), "give_back; failed no_quorum"},
-                      });
+    play(unreachable,
+         {{6ms, raised("GG"), "wait 55"}, {55ms, timer, "give_back; failed no_quorum"}});
     BOOST_TEST((unreachable.lease().votes().vote_of(4)->reason == failure::timeout));
 }
 
 BOOST_AUTO_TEST_CASE(the_next_attempt_ignores_earlier_fences) {
     attempts machine = raising();
-    play(machine, {
-                      {55ms, timer(), "give_back; wait " + in_ms(55ms + pause(1))},
-                      {80ms, timer(), "attempt; wait 130"},
-                      {81ms, counted(0, 3), "wait 130"},
-                      {81ms, counted(1, 3), "wait 130"},
-                      {81ms, counted(2, 3), "granted 1068"},
-                  });
+    play(machine, {{55ms, timer, "give_back; wait " + in_ms(55ms + pause(1))},
+                   {80ms, timer, "attempt; wait 130"},
+                   {81ms, counted("333"), "wait 130", "granted 1068"}});
     BOOST_TEST(machine.lease().value() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_of_the_first_round_changes_nothing) {
     attempts machine = raising();
-    play(machine, {
-                      {6ms, counted(0, 50), "wait 55"},
-                      {6ms, counted(2, 1), "wait 55"},
-                      {7ms, raised(0), "wait 55"},
-                      {7ms, raised(2), "wait 55"},
-                      {8ms, raised(3), "granted 988"},
-                      {9ms, raised(1), "wait never"},
-                  });
+    play(machine, {{6ms, counted(0, 50), "wait 55"},
+                   {6ms, counted(2, 1), "wait 55"},
+                   {8ms, raised("G-GG"), "wait 55", "granted 988"},
+                   {9ms, raised(1), "wait never"}});
     BOOST_TEST(machine.lease().value() == 9U);
 }
 
 BOOST_AUTO_TEST_CASE(cancelling_the_second_round_rolls_the_attempt_back) {
     attempts machine = raising();
-    play(machine, {
-                      {6ms, raised(0), "wait 55"},
-                      {7ms, cancel(), "give_back; failed cancelled"},
-                      {8ms, raised(1), "wait never"},
-                      {8ms, raised(2), "wait never"},
-                  });
+    play(machine, {{6ms, raised(0), "wait 55"},
+                   {7ms, cancel, "give_back; failed cancelled"},
+                   {8ms, raised("-GG"), "wait never"}});
     BOOST_TEST(!machine.policy().backing_off());
 }
 
 BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
     attempts_settings brief = fenced(once());
     brief.ttl = 40ms;  // Valid until 37.6 ms, and lost 2 ms earlier.
-    attempts silent(brief, acquire_seed);
-    play(silent, {
-                     {0ms, start(), "attempt; wait 50"},
-                     {30ms, counted(0, 1), "wait 50"},
-                     {30ms, counted(1, 2), "wait 50"},
-                     {30ms, counted(2, 3), "raise 3; wait 35.6"},
-                     {31ms, raised(0), "wait 35.6"},
-                     {36ms, timer(), "give_back; failed too_slow"},
-                 });
-    attempts late(brief, acquire_seed);
-    play(late, {
-                   {0ms, start(), "attempt; wait 50"},
-                   {30ms, counted(0, 1), "wait 50"},
-                   {30ms, counted(1, 2), "wait 50"},
-                   {30ms, counted(2, 3), "raise 3; wait 35.6"},
-                   {31ms, raised(0), "wait 35.6"},
-                   {31ms, raised(1), "wait 35.6"},
-                   {36ms, raised(2), "give_back; failed too_slow"},
-               });
-    attempts too_late_to_begin(brief, acquire_seed);
-    play(too_late_to_begin, {
-                                {0ms, start(), "attempt; wait 50"},
-                                {30ms, counted(0, 1), "wait 50"},
-                                {30ms, counted(1, 2), "wait 50"},
-                                {36ms, counted(2, 3), "give_back; failed too_slow"},
-                            });
+    play(begun(brief), {{30ms, counted("123"), "wait 50", "raise 3; wait 35.6"},
+                        {31ms, raised(0), "wait 35.6"},
+                        {36ms, timer, "give_back; failed too_slow"}});
+    play(begun(brief), {{30ms, counted("123"), "wait 50", "raise 3; wait 35.6"},
+                        {31ms, raised("GG"), "wait 35.6"},
+                        {36ms, raised(2), "give_back; failed too_slow"}});
+    play(begun(brief),
+         {{30ms, counted("12"), "wait 50"}, {36ms, counted(2, 3), "give_back; failed too_slow"}});
 }
 
 BOOST_AUTO_TEST_CASE(the_callers_deadline_ends_the_second_round_too) {
     attempts_settings s = fenced();
     s.deadline = at(20ms);
-    attempts machine(s, acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 20"},
-                      {1ms, counted(0, 1), "wait 20"},
-                      {1ms, counted(1, 2), "wait 20"},
-                      {5ms, counted(2, 3), "raise 3; wait 20"},
-                      {6ms, raised(0), "wait 20"},
-                      {20ms, timer(), "give_back; failed no_quorum"},
-                  });
+    attempts machine = begun(s, "attempt; wait 20");
+    play(machine, {{1ms, counted("12"), "wait 20"},
+                   {5ms, counted(2, 3), "raise 3; wait 20"},
+                   {6ms, raised(0), "wait 20"},
+                   {20ms, timer, "give_back; failed no_quorum"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_wake_does_not_disturb_the_second_round) {
-    attempts machine = raising();
-    play(machine, {{6ms, wake(), "wait 55"}, {7ms, rest(0, 1ms), "wait 55"}});
+    play(raising(), {{6ms, wake, "wait 55"}, {7ms, rest(0, 1ms), "wait 55"}});
 }
 
 BOOST_AUTO_TEST_CASE(without_fencing_the_fences_are_ignored) {
-    attempts machine(once(3), acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 50"},
-                      {1ms, counted(0, 1), "wait 50"},
-                      {1ms, counted(1, 2), "granted 988"},
-                  });
+    attempts machine = begun(once(3));
+    play(machine, {{1ms, counted("12"), "wait 50", "granted 988"}});
     BOOST_TEST(machine.lease().value() == 0U);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::core::test {
@@ -46,12 +47,10 @@ sized_release giving_back(std::size_t concerned = 5, const release_settings& set
     return {settings, holding, open, seed};
 }
 
-release::event start() {
-    return release::event::start();
-}
-release::event timer() {
-    return release::event::timer();
-}
+const release::event start = release::event::start();
+const release::event timer = release::event::timer();
+constexpr auto* accepting = release::event::accepting;
+
 release::event late(std::size_t i, const vote& v) {
     return release::event::late(i, kept(v));
 }
@@ -61,14 +60,14 @@ release::event late_grant(std::size_t i) {
 release::event voted(char letter, std::size_t i) {
     return release::event::voted(i, kept(vote_from(letter)));
 }
+std::vector<release::event> voted(std::string_view letters) {
+    return votes_from(letters, [](char letter, std::size_t i) { return voted(letter, i); });
+}
 release::event deleted(std::size_t i) {
     return voted('G', i);
 }
 release::event failed(std::size_t i, failure why = failure::server_error) {
     return release::event::voted(i, kept(vote::failed(why)));
-}
-release::event accepting(std::size_t i) {
-    return release::event::accepting(i);
 }
 
 /// The key did not exist.
@@ -85,6 +84,15 @@ std::string say(sized_release& machine, const release::event& e, duration now) {
     return said(machine, e, at(now));
 }
 
+/// Returns a release that was sent to the first `concerned` instances at 0.
+sized_release sent(std::size_t concerned = 5, const release_settings& settings = five(),
+                   instance_set open = {}) {
+    sized_release machine = giving_back(concerned, settings, open);
+    BOOST_TEST(say(machine, start, 0ms) ==
+               "send " + std::string("01234567", concerned) + "; wait 50");
+    return machine;
+}
+
 // The outcome for the caller.
 
 BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote) {
@@ -92,12 +100,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote)
         BOOST_TEST_CONTEXT(n << " instances") {
             release_settings settings = five();
             settings.instances = n;
-            sized_release machine = giving_back(n, settings);
-            std::string all;
-            for (std::size_t i = 0; i != n; ++i) {
-                all += std::to_string(i);
-            }
-            BOOST_TEST(say(machine, start(), 0ms) == "send " + all + "; wait 50");
+            sized_release machine = sent(n, settings);
             for (std::size_t i = 0; i != n; ++i) {
                 const bool decides = i + 1 == quorum_of(n);
                 const bool last = i + 1 == n;
@@ -186,11 +189,11 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
             release_settings settings = five();
             settings.instances = r.instances;
             sized_release machine = giving_back(r.concerned, settings);
-            BOOST_TEST(say(machine, start(), r.started).starts_with("send 0"));
+            BOOST_TEST(say(machine, start, r.started).starts_with("send 0"));
             bool ended = false;
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 const std::string words =
-                    r.letters[i] == '.' ? say(machine, timer(), r.started + 50ms)
+                    r.letters[i] == '.' ? say(machine, timer, r.started + 50ms)
                                         : say(machine, voted(r.letters[i], i), r.started + 1ms);
                 ended = ended || has(words, "ended");
                 if (i + 1 == r.letters.size()) {
@@ -207,28 +210,22 @@ BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
                     ended = ended || has(words, "ended");
                 }
             }
-            BOOST_TEST(say(machine, timer(), 2h) == (ended ? "wait never" : "ended"));
+            BOOST_TEST(say(machine, timer, 2h) == (ended ? "wait never" : "ended"));
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_fast_quorum_does_not_wait_for_silent_instances) {
-    sized_release machine = giving_back();
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, deleted(0), "wait 50"},
-                      {1ms, deleted(2), "wait 50"},
-                      {2ms, deleted(4), "resolved released; wait 1012"},
-                      {50ms, timer(), "wait 1012"},
-                      {700ms, deleted(1), "wait 1012"},
-                      {1012ms, timer(), "ended"},
-                  });
+    play(sent(), {{2ms, voted("G-G-G"), "wait 50", "resolved released; wait 1012"},
+                  {50ms, timer, "wait 1012"},
+                  {700ms, deleted(1), "wait 1012"},
+                  {1012ms, timer, "ended"}});
 }
 
 BOOST_AUTO_TEST_CASE(an_expired_lease_is_resolved_immediately_without_sending) {
     for (const duration started : {1012ms, 5000ms}) {
         sized_release machine = giving_back();
-        BOOST_TEST(say(machine, start(), started) == "resolved expired; ended");
+        BOOST_TEST(say(machine, start, started) == "resolved expired; ended");
     }
 }
 
@@ -249,11 +246,11 @@ BOOST_AUTO_TEST_CASE(is_resolved_at_the_latest_when_the_keys_have_expired) {
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT("from " << in_ms(r.started) << " on: " << r.letters) {
             sized_release machine = giving_back();
-            say(machine, start(), r.started);
+            say(machine, start, r.started);
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 BOOST_TEST(!has(say(machine, voted(r.letters[i], i), r.started), "resolved"));
             }
-            BOOST_TEST(say(machine, timer(), 1012ms) == r.expected);
+            BOOST_TEST(say(machine, timer, 1012ms) == r.expected);
         }
     }
 }
@@ -272,8 +269,7 @@ BOOST_AUTO_TEST_CASE(fewer_grants_than_a_quorum_are_rolled_back_too) {
             sized_release machine = giving_back(concerned, attempt());
             const std::string all = concerned == 1 ? "0" : "01";
             // No caller waits for the outcome, but it is reported once.
-            BOOST_TEST(say(machine, start(), 0ms) ==
-                       "resolved expired; send " + all + "; wait 1012");
+            BOOST_TEST(say(machine, start, 0ms) == "resolved expired; send " + all + "; wait 1012");
             for (std::size_t i = 0; i != concerned; ++i) {
                 BOOST_TEST(say(machine, deleted(i), 1ms) ==
                            (i + 1 == concerned ? "ended" : "wait 1012"));
@@ -284,27 +280,19 @@ BOOST_AUTO_TEST_CASE(fewer_grants_than_a_quorum_are_rolled_back_too) {
 
 BOOST_AUTO_TEST_CASE(ends_immediately_if_no_instance_is_concerned) {
     sized_release machine = giving_back(0, attempt());
-    BOOST_TEST(say(machine, start(), 0ms) == "resolved expired; ended");
+    BOOST_TEST(say(machine, start, 0ms) == "resolved expired; ended");
 }
 
 BOOST_AUTO_TEST_CASE(silent_instances_are_sent_a_release_and_awaited) {
-    sized_release machine = giving_back(5, attempt());
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, deleted(0), "wait 50"},
-                      {50ms, timer(), "resolved no_quorum; wait 1012"},
-                      {60ms, nothing(1), "wait 1012"},
-                      {70ms, nothing(2), "wait 1012"},
-                      {80ms, deleted(3), "wait 1012"},
-                      {90ms, taken(4), "ended"},
-                  });
+    play(sent(5, attempt()), {{1ms, deleted(0), "wait 50"},
+                              {50ms, timer, "resolved no_quorum; wait 1012"},
+                              {90ms, voted("-NNGD"), "wait 1012", "ended"}});
 }
 
 BOOST_AUTO_TEST_CASE(reports_the_answer_of_each_instance) {
     release_settings settings = five();
     settings.instances = 8;
-    sized_release machine = giving_back(7, settings);
-    say(machine, start(), 0ms);
+    sized_release machine = sent(7, settings);
     say(machine, deleted(0), 1ms);
     say(machine, nothing(1), 1ms);
     say(machine, taken(2), 1ms);
@@ -324,14 +312,13 @@ BOOST_AUTO_TEST_CASE(reports_the_answer_of_each_instance) {
     BOOST_TEST((votes.vote_of(7)->key == key_state::absent));  // It never had the key.
 
     // The last of several replies counts.
-    say(machine, timer(), 1ms + pause(1));
+    say(machine, timer, 1ms + pause(1));
     say(machine, deleted(3), 40ms);
     BOOST_TEST((machine.votes().vote_of(3)->kind == vote_kind::granted));
 }
 
 BOOST_AUTO_TEST_CASE(a_holder_with_a_label_is_another_holder) {
-    sized_release machine = giving_back(4);
-    say(machine, start(), 0ms);
+    sized_release machine = sent(4);
     say(machine, release::event::voted(0, kept(vote::denied(key_state::labelled))), 1ms);
     BOOST_TEST((machine.votes().vote_of(0)->key == key_state::foreign));
 }
@@ -339,31 +326,27 @@ BOOST_AUTO_TEST_CASE(a_holder_with_a_label_is_another_holder) {
 // Retries.
 
 BOOST_AUTO_TEST_CASE(retries_only_the_failed_instances) {
-    sized_release machine = giving_back();
+    sized_release machine = sent();
     const duration second = 1ms + pause(1);
     const duration third = second + 1ms + pause(2);
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(1), "wait " + in_ms(second)},
-                      {2ms, deleted(0), "wait " + in_ms(second)},
-                      {3ms, failed(3), "wait " + in_ms(second)},  // Retried with the first.
-                      {4ms, deleted(2), "wait " + in_ms(second)},
-                      {second - 1ns, timer(), "wait " + in_ms(second)},
-                      {second, timer(), "send 13; wait 50"},
-                      {second + 1ms, failed(3), "wait " + in_ms(third)},
-                      {second + 2ms, deleted(1), "resolved released; wait " + in_ms(third)},
-                      {third, timer(), "send 3; wait 1012"},
-                      {third + 1ms, nothing(3), "wait 1012"},
-                      {third + 2ms, deleted(4), "ended"},
-                  });
+    play(machine, {{1ms, failed(1), "wait " + in_ms(second)},
+                   {2ms, deleted(0), "wait " + in_ms(second)},
+                   {3ms, failed(3), "wait " + in_ms(second)},  // Retried with the first.
+                   {4ms, deleted(2), "wait " + in_ms(second)},
+                   {second - 1ns, timer, "wait " + in_ms(second)},
+                   {second, timer, "send 13; wait 50"},
+                   {second + 1ms, failed(3), "wait " + in_ms(third)},
+                   {second + 2ms, deleted(1), "resolved released; wait " + in_ms(third)},
+                   {third, timer, "send 3; wait 1012"},
+                   {third + 1ms, nothing(3), "wait 1012"},
+                   {third + 2ms, deleted(4), "ended"}});
 }
 
 BOOST_AUTO_TEST_CASE(retries_with_growing_backoff_until_the_keys_have_expired) {
     release_settings settings = five();
     settings.instances = 1;
     settings.retry = {4ms, 100ms};
-    sized_release machine = giving_back(1, settings);
-    BOOST_TEST(say(machine, start(), 0ms) == "send 0; wait 50");
+    sized_release machine = sent(1, settings);
     duration now = 0ms;
     std::size_t retry = 1;
     for (;; ++retry) {
@@ -374,89 +357,65 @@ BOOST_AUTO_TEST_CASE(retries_with_growing_backoff_until_the_keys_have_expired) {
             break;
         }
         BOOST_TEST(say(machine, failed(0), now) == resolved + "wait " + in_ms(next));
-        BOOST_TEST(say(machine, timer(), next) == "send 0; wait 1012");
+        BOOST_TEST(say(machine, timer, next) == "send 0; wait 1012");
         now = next;
     }
     BOOST_TEST(retry > 10U);
-    BOOST_TEST(say(machine, timer(), 1012ms) == "ended");
+    BOOST_TEST(say(machine, timer, 1012ms) == "ended");
 }
 
 // Instances that were down.
 
 BOOST_AUTO_TEST_CASE(retries_a_down_instance_when_it_has_recovered) {
-    sized_release machine = giving_back();
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(1, failure::down), "wait 50"},
-                      {1ms, failed(2, failure::down), "wait 50"},
-                      {2ms, deleted(0), "wait 50"},
-                      {2ms, deleted(3), "wait 50"},
-                      {50ms, timer(), "resolved no_quorum; wait 1012"},
-                      {300ms, timer(), "wait 1012"},
-                      {400ms, accepting(1), "send 1; wait 1012"},
-                      {401ms, accepting(1), "wait 1012"},  // It has been asked already.
-                      {402ms, failed(1, failure::down), "wait 1012"},
-                      {500ms, accepting(0), "wait 1012"},  // It has nothing to release.
-                      {500ms, accepting(4), "wait 1012"},  // Its request is still pending.
-                      {600ms, accepting(1), "send 1; wait 1012"},
-                      {601ms, deleted(1), "wait 1012"},
-                      {700ms, accepting(2), "send 2; wait 1012"},
-                      {701ms, nothing(2), "wait 1012"},
-                      {1012ms, timer(), "ended"},
-                      {1013ms, accepting(4), "wait never"},
-                  });
+    play(sent(), {{1ms, voted("-FF"), "wait 50"},
+                  {2ms, voted("G--G"), "wait 50"},
+                  {50ms, timer, "resolved no_quorum; wait 1012"},
+                  {300ms, timer, "wait 1012"},
+                  {400ms, accepting(1), "send 1; wait 1012"},
+                  {401ms, accepting(1), "wait 1012"},  // It has been asked already.
+                  {402ms, failed(1, failure::down), "wait 1012"},
+                  {500ms, accepting(0), "wait 1012"},  // It has nothing to release.
+                  {500ms, accepting(4), "wait 1012"},  // Its request is still pending.
+                  {600ms, accepting(1), "send 1; wait 1012"},
+                  {601ms, deleted(1), "wait 1012"},
+                  {700ms, accepting(2), "send 2; wait 1012"},
+                  {701ms, nothing(2), "wait 1012"},
+                  {1012ms, timer, "ended"},
+                  {1013ms, accepting(4), "wait never"}});
 }
 
 BOOST_AUTO_TEST_CASE(an_instance_that_recovers_in_time_decides_the_outcome) {
-    sized_release machine = giving_back();
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(0, failure::down), "wait 50"},
-                      {1ms, deleted(1), "wait 50"},
-                      {1ms, deleted(2), "wait 50"},
-                      {2ms, accepting(0), "send 0; wait 50"},
-                      {3ms, deleted(0), "resolved released; wait 1012"},
-                  });
+    play(sent(), {{1ms, voted("FGG"), "wait 50"},
+                  {2ms, accepting(0), "send 0; wait 50"},
+                  {3ms, deleted(0), "resolved released; wait 1012"}});
 }
 
 // An additional attempt is cheap in this case.
 BOOST_AUTO_TEST_CASE(retries_down_instances_together_with_failed_ones) {
-    sized_release machine = giving_back();
+    sized_release machine = sent();
     const duration second = 2ms + pause(1);
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(0, failure::down), "wait 50"},
-                      {2ms, failed(1), "wait " + in_ms(second)},
-                      {second, timer(), "send 01; wait 50"},
-                  });
+    play(machine, {{1ms, failed(0, failure::down), "wait 50"},
+                   {2ms, failed(1), "wait " + in_ms(second)},
+                   {second, timer, "send 01; wait 50"}});
 }
 
 BOOST_AUTO_TEST_CASE(any_failure_is_retried_when_the_instance_has_recovered) {
-    sized_release machine = giving_back();
+    sized_release machine = sent();
     const duration second = 1ms + pause(1);
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(1), "wait " + in_ms(second)},
-                      {2ms, accepting(1), "send 1; wait " + in_ms(second)},
-                      {second, timer(), "wait 50"},
-                  });
+    play(machine, {{1ms, failed(1), "wait " + in_ms(second)},
+                   {2ms, accepting(1), "send 1; wait " + in_ms(second)},
+                   {second, timer, "wait 50"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_may_decide_the_outcome_in_time) {
-    sized_release machine = giving_back(3, [] {
-        release_settings s = five();
-        s.instances = 3;
-        return s;
-    }());
+    release_settings settings = five();
+    settings.instances = 3;
+    sized_release machine = sent(3, settings);
     const duration second = 1ms + pause(1);
-    play(machine, {
-                      {0ms, start(), "send 012; wait 50"},
-                      {1ms, failed(0), "wait " + in_ms(second)},
-                      {1ms, failed(1), "wait " + in_ms(second)},
-                      {second, timer(), "send 01; wait 50"},
-                      {second, deleted(0), "wait 50"},
-                      {second, deleted(1), "resolved released; wait 1012"},
-                  });
+    play(machine, {{1ms, failed(0), "wait " + in_ms(second)},
+                   {1ms, failed(1), "wait " + in_ms(second)},
+                   {second, timer, "send 01; wait 50"},
+                   {second, voted("GG"), "wait 50", "resolved released; wait 1012"}});
 }
 
 // The instances that are asked.
@@ -473,7 +432,7 @@ BOOST_AUTO_TEST_CASE(sends_one_release_to_each_instance_concerned) {
                 }
             }
             sized_release machine(settings, holding, {}, seed);
-            const lease_step step = machine.resume(start(), at(0ms));
+            const lease_step step = machine.resume(start, at(0ms));
             BOOST_TEST(step.send.has_value() == (mask != 0));
             BOOST_TEST(step.ended == (mask == 0));
             if (step.send) {
@@ -483,7 +442,7 @@ BOOST_AUTO_TEST_CASE(sends_one_release_to_each_instance_concerned) {
                                mask << " of " << n);
                 }
             }
-            BOOST_TEST(!machine.resume(timer(), at(0ms)).send);  // They have been asked already.
+            BOOST_TEST(!machine.resume(timer, at(0ms)).send);  // They have been asked already.
         }
     }
 }
@@ -494,14 +453,13 @@ BOOST_AUTO_TEST_CASE(retries_failed_instances_when_the_backoff_has_passed) {
             BOOST_TEST_CONTEXT(n << " instances, all fail: " << all_fail) {
                 release_settings settings = five();
                 settings.instances = n;
-                sized_release machine = giving_back(n, settings);
-                say(machine, start(), 0ms);
+                sized_release machine = sent(n, settings);
                 for (std::size_t i = 0; i != n; ++i) {
                     const auto words =
                         say(machine, all_fail || i != 0 ? failed(i) : deleted(i), 1ms);
                     BOOST_TEST(!has(words, "send"));  // Not before the backoff has passed.
                 }
-                const lease_step step = machine.resume(timer(), at(40ms));
+                const lease_step step = machine.resume(timer, at(40ms));
                 const bool sends = all_fail || n != 1;
                 BOOST_TEST(step.send.has_value() == sends);
                 if (sends) {
@@ -516,110 +474,72 @@ BOOST_AUTO_TEST_CASE(retries_failed_instances_when_the_backoff_has_passed) {
 // Repeated and late votes.
 
 BOOST_AUTO_TEST_CASE(counts_each_instance_once) {
-    sized_release machine = giving_back();
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, deleted(0), "wait 50"},
-                      {1ms, deleted(0), "wait 50"},
-                      {1ms, nothing(0), "wait 50"},
-                      {1ms, nothing(1), "wait 50"},
-                      {1ms, nothing(1), "wait 50"},
-                      {1ms, deleted(1), "wait 50"},
-                      {1ms, taken(2), "wait 50"},
-                      {1ms, failed(2), "wait 50"},
-                      {2ms, deleted(3), "wait 50"},
-                      {3ms, deleted(4), "resolved released; ended"},
-                      {4ms, deleted(1), "wait never"},
-                      {4ms, failed(1), "wait never"},
-                      {4ms, timer(), "wait never"},
-                  });
+    play(sent(), {{1ms, {deleted(0), deleted(0), nothing(0)}, "wait 50"},
+                  {1ms, {nothing(1), nothing(1), deleted(1)}, "wait 50"},
+                  {1ms, {taken(2), failed(2)}, "wait 50"},
+                  {3ms, voted("---GG"), "wait 50", "resolved released; ended"},
+                  {4ms, {deleted(1), failed(1), timer}, "wait never"}});
 }
 
 BOOST_AUTO_TEST_CASE(votes_of_instances_without_a_release_are_ignored) {
-    sized_release machine = giving_back(3);
-    play(machine, {
-                      {0ms, start(), "send 012; wait 50"},
-                      {1ms, deleted(3), "wait 50"},
-                      {1ms, deleted(4), "wait 50"},
-                      {1ms, deleted(0), "wait 50"},
-                      {1ms, failed(3), "wait 50"},
-                      {1ms, deleted(1), "wait 50"},
-                      {1ms, deleted(2), "resolved released; ended"},
-                  });
+    play(sent(3), {{1ms, voted("---GG"), "wait 50"},
+                   {1ms, deleted(0), "wait 50"},
+                   {1ms, failed(3), "wait 50"},
+                   {1ms, voted("-GG"), "wait 50", "resolved released; ended"}});
 }
 
 BOOST_AUTO_TEST_CASE(ends_when_the_keys_have_expired_despite_missing_votes) {
-    sized_release machine = giving_back();
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, failed(0), "wait " + in_ms(1ms + pause(1))},
-                      {50ms, timer(), "resolved no_quorum; send 0; wait 1012"},
-                      {1012ms, timer(), "ended"},
-                      {1013ms, deleted(0), "wait never"},
-                      {1013ms, failed(1), "wait never"},
-                      {2000ms, timer(), "wait never"},
-                  });
+    play(sent(), {{1ms, failed(0), "wait " + in_ms(1ms + pause(1))},
+                  {50ms, timer, "resolved no_quorum; send 0; wait 1012"},
+                  {1012ms, timer, "ended"},
+                  {1013ms, deleted(0), "wait never"},
+                  {1013ms, failed(1), "wait never"},
+                  {2000ms, timer, "wait never"}});
 }
 
 // Late grants of an acquire that is being rolled back.
 
 BOOST_AUTO_TEST_CASE(a_late_grant_where_nothing_was_found_is_released_again) {
     for (const auto& before : {nothing(3), taken(3)}) {
-        sized_release machine = giving_back(4, attempt());
-        play(machine, {
-                          {0ms, start(), "send 0123; wait 50"},
-                          {1ms, before, "wait 50"},
-                          {2ms, late_grant(3), "send 3; wait 50"},
-                          {3ms, late_grant(4), "send 4; wait 50"},  // It had not been asked.
-                          {4ms, deleted(3), "wait 50"},
-                          {4ms, deleted(4), "wait 50"},
-                          {5ms, deleted(0), "resolved released; wait 1012"},
-                          {6ms, nothing(1), "wait 1012"},
-                          {6ms, nothing(2), "ended"},
-                      });
+        play(sent(4, attempt()),
+             {{1ms, before, "wait 50"},
+              {2ms, late_grant(3), "send 3; wait 50"},
+              {3ms, late_grant(4), "send 4; wait 50"},  // It had not been asked.
+              {4ms, voted("---GG"), "wait 50"},
+              {5ms, deleted(0), "resolved released; wait 1012"},
+              {6ms, voted("-NN"), "wait 1012", "ended"}});
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_is_ignored_if_a_release_is_pending_or_done) {
-    sized_release machine = giving_back(4, attempt());
-    play(machine, {
-                      {0ms, start(), "send 0123; wait 50"},
-                      {1ms, late_grant(0), "wait 50"},
-                      {2ms, deleted(1), "wait 50"},
-                      {3ms, late_grant(1), "wait 50"},
-                      {4ms, failed(2), "wait " + in_ms(4ms + pause(1))},
-                      {5ms, late_grant(2), "wait " + in_ms(4ms + pause(1))},
-                      {30ms, timer(), "send 2; wait 50"},
-                  });
+    play(sent(4, attempt()), {{1ms, late_grant(0), "wait 50"},
+                              {2ms, deleted(1), "wait 50"},
+                              {3ms, late_grant(1), "wait 50"},
+                              {4ms, failed(2), "wait " + in_ms(4ms + pause(1))},
+                              {5ms, late_grant(2), "wait " + in_ms(4ms + pause(1))},
+                              {30ms, timer, "send 2; wait 50"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_repeats_a_release_that_found_nothing) {
-    sized_release machine = giving_back(4, attempt());
-    play(machine, {
-                      {0ms, start(), "send 0123; wait 50"},
-                      {1ms, late_grant(0), "wait 50"},
-                      {1ms, late_grant(1), "wait 50"},
-                      {2ms, nothing(0), "send 0; wait 50"},
-                      {2ms, deleted(1), "wait 50"},
-                      {3ms, nothing(0), "wait 50"},  // It is not repeated again.
-                      {4ms, nothing(2), "resolved expired; wait 1012"},
-                      {5ms, late_grant(0), "send 0; wait 1012"},
-                      {5ms, late_grant(1), "wait 1012"},  // Deleted after that grant.
-                  });
+    play(sent(4, attempt()), {{1ms, late_grant(0), "wait 50"},
+                              {1ms, late_grant(1), "wait 50"},
+                              {2ms, nothing(0), "send 0; wait 50"},
+                              {2ms, deleted(1), "wait 50"},
+                              {3ms, nothing(0), "wait 50"},  // It is not repeated again.
+                              {4ms, nothing(2), "resolved expired; wait 1012"},
+                              {5ms, late_grant(0), "send 0; wait 1012"},
+                              {5ms, late_grant(1), "wait 1012"}});  // Deleted after that grant.
 }
 
 /// The grant may have come before or after the release.
 BOOST_AUTO_TEST_CASE(a_late_grant_is_still_released_after_a_failed_release) {
-    sized_release machine = giving_back(5, attempt());
+    sized_release machine = sent(5, attempt());
     const duration second = 2ms + pause(1);
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, late_grant(0), "wait 50"},
-                      {2ms, failed(0), "wait " + in_ms(second)},
-                      {second, timer(), "send 0; wait 50"},
-                      {second + 1ms, nothing(0), "send 0; wait 50"},
-                      {second + 2ms, nothing(0), "wait 50"},
-                  });
+    play(machine, {{1ms, late_grant(0), "wait 50"},
+                   {2ms, failed(0), "wait " + in_ms(second)},
+                   {second, timer, "send 0; wait 50"},
+                   {second + 1ms, nothing(0), "send 0; wait 50"},
+                   {second + 2ms, nothing(0), "wait 50"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_late_vote_that_is_not_a_grant_sends_nothing) {
@@ -627,61 +547,45 @@ BOOST_AUTO_TEST_CASE(a_late_vote_that_is_not_a_grant_sends_nothing) {
          {vote::denied(key_state::foreign), vote::denied(key_state::absent),
           vote::failed(failure::down), vote::failed(failure::timeout),
           vote::failed(failure::server_error), vote::failed(failure::connection_lost)}) {
-        sized_release machine = giving_back(4, attempt());
-        play(machine, {
-                          {0ms, start(), "send 0123; wait 50"},
-                          {1ms, nothing(0), "wait 50"},
-                          {2ms, late(0, v), "wait 50"},
-                          {2ms, late(1, v), "wait 50"},
-                          {2ms, late(4, v), "wait 50"},
-                          {3ms, nothing(1), "resolved expired; wait 1012"},
-                          {4ms, late(0, v), "wait 1012"},
-                      });
+        play(sent(4, attempt()), {{1ms, nothing(0), "wait 50"},
+                                  {2ms, {late(0, v), late(1, v), late(4, v)}, "wait 50"},
+                                  {3ms, nothing(1), "resolved expired; wait 1012"},
+                                  {4ms, late(0, v), "wait 1012"}});
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_end_is_final) {
-    sized_release machine = giving_back(1, attempt());
-    play(machine, {
-                      {0ms, start(), "resolved expired; send 0; wait 1012"},
-                      {1ms, nothing(0), "ended"},
-                      {30ms, late_grant(0), "wait never"},
-                      {70ms, timer(), "wait never"},
-                  });
+    play(giving_back(1, attempt()), {{0ms, start, "resolved expired; send 0; wait 1012"},
+                                     {1ms, nothing(0), "ended"},
+                                     {30ms, late_grant(0), "wait never"},
+                                     {70ms, timer, "wait never"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_with_the_resolving_event_is_released) {
-    sized_release machine = giving_back(5, attempt());
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {1ms, nothing(0), "wait 50"},
-                      {2ms, nothing(1), "wait 50"},
-                      // The timeout of the others ends now. This is the first event after it.
-                      {50ms, late_grant(0), "resolved no_quorum; send 0; wait 1012"},
-                      {51ms, deleted(0), "wait 1012"},
-                  });
+    play(sent(5, attempt()),
+         {{2ms, voted("NN"), "wait 50"},
+          // The timeout of the others ends now. This is the first event after it.
+          {50ms, late_grant(0), "resolved no_quorum; send 0; wait 1012"},
+          {51ms, deleted(0), "wait 1012"}});
 }
 
 // Open instances may be about to execute the acquire.
 
-/// Returns the rollback of an attempt on one open instance.
+/// Returns the rollback of an attempt on one open instance, which has not answered within its 50 ms.
 sized_release open_one() {
     release_settings settings = attempt();
     settings.instances = 1;
     settings.longest_life = 1012ms;
-    return giving_back(1, settings, instance_set::only(0));
+    sized_release machine = sent(1, settings, instance_set::only(0));
+    play(machine, {{50ms, timer, "resolved no_quorum; wait never"}});
+    return machine;
 }
 
 BOOST_AUTO_TEST_CASE(an_open_instance_keeps_the_release_pending) {
-    sized_release machine = open_one();
-    play(machine, {
-                      {0ms, start(), "send 0; wait 50"},
-                      {50ms, timer(), "resolved no_quorum; wait never"},
-                      {1012ms, timer(), "wait never"},
+    play(open_one(), {{1012ms, timer, "wait never"},
                       {5s, failed(0, failure::down), "wait never"},
                       {3600s, accepting(0), "send 0; wait " + in_ms(3600s + 1012ms)},
-                      {3601s, nothing(0), "ended"},
-                  });
+                      {3601s, nothing(0), "ended"}});
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_of_an_open_instance_limits_the_release_time) {
@@ -703,14 +607,10 @@ BOOST_AUTO_TEST_CASE(an_answer_of_an_open_instance_limits_the_release_time) {
         BOOST_TEST_CONTEXT(r.name) {
             sized_release machine = open_one();
             const std::string until = r.closes ? in_ms(300ms + 1012ms) : "never";
-            play(machine, {
-                              {0ms, start(), "send 0; wait 50"},
-                              {50ms, timer(), "resolved no_quorum; wait never"},
-                              {300ms, r.answer, "wait " + until},
-                              {400ms, r.answer, "wait " + until},  // Only the first reply counts.
-                              {1012ms, timer(), "wait " + until},
-                              {1312ms, timer(), r.closes ? "ended" : "wait never"},
-                          });
+            play(machine, {{300ms, r.answer, "wait " + until},
+                           {400ms, r.answer, "wait " + until},  // Only the first reply counts.
+                           {1012ms, timer, "wait " + until},
+                           {1312ms, timer, r.closes ? "ended" : "wait never"}});
         }
     }
 }
@@ -728,12 +628,8 @@ BOOST_AUTO_TEST_CASE(an_answer_to_the_release_closes_an_open_instance) {
         sized_release machine = open_one();
         const duration second = 60ms + pause(1);
         const std::string until = closes ? in_ms(60ms + 1012ms) : "never";
-        play(machine, {
-                          {0ms, start(), "send 0; wait 50"},
-                          {50ms, timer(), "resolved no_quorum; wait never"},
-                          {60ms, failed(0, why), "wait " + in_ms(second)},
-                          {second, timer(), "send 0; wait " + until},
-                      });
+        play(machine, {{60ms, failed(0, why), "wait " + in_ms(second)},
+                       {second, timer, "send 0; wait " + until}});
     }
 }
 
@@ -743,15 +639,11 @@ BOOST_AUTO_TEST_CASE(the_last_open_instance_decides_the_end) {
     instance_set open;
     open.add(1);
     open.add(3);
-    sized_release machine = giving_back(5, settings, open);
-    play(machine, {
-                      {0ms, start(), "send 01234; wait 50"},
-                      {50ms, timer(), "resolved no_quorum; wait never"},
-                      {60ms, deleted(1), "wait never"},
-                      {70ms, late(3, vote::denied(key_state::foreign)), "wait 1082"},
-                      {1081ms, timer(), "wait 1082"},
-                      {1082ms, timer(), "ended"},
-                  });
+    play(sent(5, settings, open), {{50ms, timer, "resolved no_quorum; wait never"},
+                                   {60ms, deleted(1), "wait never"},
+                                   {70ms, late(3, vote::denied(key_state::foreign)), "wait 1082"},
+                                   {1081ms, timer, "wait 1082"},
+                                   {1082ms, timer, "ended"}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -23,8 +23,6 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
-BOOST_AUTO_TEST_SUITE(locks_whose_order_binds)
-
 namespace {
 
 using client = virtual_deployment::client;
@@ -47,9 +45,13 @@ acquire attempt(client& by) {
     return begin(by, core::time_point::min());
 }
 
-/// A server that notifies of changes, and its queue of waiters.
+/// A server that notifies of changes, its queue of waiters, and three clients.
 struct scene : virtual_deployment {
     scene() : virtual_deployment(1) { tell_changes(); }
+
+    const std::unique_ptr<client> ann = make_client();
+    const std::unique_ptr<client> bob = make_client();
+    const std::unique_ptr<client> cyd = make_client();
 
     void expect_granted(const acquire& one, core::duration at_most = 30s) {
         BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, at_most));
@@ -60,6 +62,12 @@ struct scene : virtual_deployment {
         acquire holder = begin(by);
         expect_granted(holder);
         return holder;
+    }
+    /// Begins an acquire, which reaches the server.
+    acquire arrive(client& by) {
+        acquire one = begin(by);
+        world().run_for(1ms);
+        return one;
     }
     std::size_t waiting() {
         auto* const found = server(0).keys.find(kinds::waiters_key("a"), world().now());
@@ -73,14 +81,20 @@ struct scene : virtual_deployment {
                                       std::ranges::count(found->as<kinds::waiters>()->members,
                                                          number, &kinds::waiters::member::client));
     }
-    /// Expects no waiters. All keys must disappear soon, and no client may send anything.
+    /// Expects no waiters after a round trip. All keys must disappear soon, and no client may send anything.
     void expect_nothing_left() {
+        world().run_for(2 * server(0).latency + 1ms);
         BOOST_TEST(waiting() == 0U);
         world().run_for(2 * ticket_ttl);
         BOOST_TEST(server(0).keys.find(kinds::waiters_key("a"), world().now()) == nullptr);
         const std::size_t before = executed();
         world().run_for(10s);
         BOOST_TEST(executed() == before);
+    }
+    /// Releases the lock of the last holder.
+    void expect_end(const acquire& last) {
+        last->let_go();
+        expect_nothing_left();
     }
 };
 
@@ -100,6 +114,16 @@ public:
         all_.push_back(by.acquire("a", policy));
         watch(all_.back(), number);
         return number;
+    }
+    /// Adds a waiter that reaches the server before the next one.
+    void arrive(client& by, const kinds::lock_kind& kind = kinds::fifo) {
+        add(by, kind);
+        in_.world().run_for(1ms);
+    }
+    void expect_granted_in_order(core::duration at_most = 30s) {
+        BOOST_TEST_REQUIRE(
+            in_.world().run_until([&] { return granted_.size() == all_.size(); }, at_most));
+        BOOST_TEST(std::ranges::is_sorted(granted_));
     }
     [[nodiscard]] const acquire& at(std::size_t number) const { return all_[number]; }
     [[nodiscard]] const std::vector<std::size_t>& granted() const noexcept { return granted_; }
@@ -124,51 +148,44 @@ private:
 
 }  // namespace
 
+BOOST_FIXTURE_TEST_SUITE(locks_whose_order_binds, scene)
+
 BOOST_AUTO_TEST_CASE(a_free_lock_takes_one_round_trip) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
         scene in;
-        const auto one = in.make_client();
         const core::time_point asked = in.world().now();
-        const acquire lock = one->acquire("a", policy_of(*one, *kind));
+        const acquire lock = in.ann->acquire("a", policy_of(*in.ann, *kind));
         in.expect_granted(lock);
         BOOST_TEST((in.world().now() - asked <= 3 * in.server(0).latency));
         BOOST_TEST(in.executed() == 1U);
         BOOST_TEST((lock->fence_number != 0) == (kind == &kinds::fenced_fifo));
-        lock->let_go();
-        in.world().run_for(1ms);
-        in.expect_nothing_left();
+        in.expect_end(lock);
     }
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_all_clients_are_granted_in_the_order_of_arrival) {
-    scene in;
     std::vector<std::unique_ptr<client>> clients;
     for (int i = 0; i != 5; ++i) {
-        clients.push_back(in.make_client());
+        clients.push_back(make_client());
     }
-    queue_of_holders queue(in, 7ms);
+    queue_of_holders queue(*this, 7ms);
     std::mt19937 random(1);
     for (int i = 0; i != 60; ++i) {
-        queue.add(*clients[random() % clients.size()]);
-        in.world().run_for(1ms);
+        queue.arrive(*clients[random() % clients.size()]);
     }
-    BOOST_TEST_REQUIRE(
-        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
-    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    queue.expect_granted_in_order();
+    expect_nothing_left();
 }
 
 /// No other client can wait between them. The lease is therefore handed off without a round trip.
 BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
         scene in;
-        const auto one = in.make_client();
-        acquire holder = one->acquire("a", policy_of(*one, *kind));
+        acquire holder = in.ann->acquire("a", policy_of(*in.ann, *kind));
         in.expect_granted(holder);
         std::vector<acquire> waiters;
         for (int i = 0; i != 5; ++i) {
-            waiters.push_back(one->acquire("a", policy_of(*one, *kind)));
+            waiters.push_back(in.ann->acquire("a", policy_of(*in.ann, *kind)));
         }
         in.world().run_for(10ms);
         for (const acquire& next : waiters) {
@@ -178,236 +195,172 @@ BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
             BOOST_TEST((kind == &kinds::fifo) == (next->fence_number == holder->fence_number));
             holder = next;
         }
-        BOOST_TEST(one->engine().parts().counts.handed_off == 5U);
-        holder->let_go();
-        in.world().run_for(1ms);
-        in.expect_nothing_left();
+        BOOST_TEST(in.ann->engine().parts().counts.handed_off == 5U);
+        in.expect_end(holder);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_past_another_client, *label("fault-57")) {
-    scene in;
-    const auto ann = in.make_client();
-    const auto bob = in.make_client();
-    queue_of_holders queue(in, 7ms);
+    queue_of_holders queue(*this, 7ms);
     for (const auto& by : {ann.get(), ann.get(), bob.get(), ann.get(), ann.get()}) {
-        queue.add(*by);
-        in.world().run_for(1ms);
+        queue.arrive(*by);
     }
-    BOOST_TEST_REQUIRE(
-        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
-    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    queue.expect_granted_in_order();
     BOOST_TEST(ann->engine().parts().counts.handed_off == 2U);
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    expect_nothing_left();
 }
 
 /// The next waiter in the queue is now behind the other client.
 BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_lets_nobody_past_another_client, *label("fault-58")) {
-    scene in;
-    const auto ann = in.make_client();
-    const auto bob = in.make_client();
-    const acquire holder = in.hold(*ann);
-    const acquire bobs = begin(*bob);
-    in.world().run_for(1ms);
+    const acquire holder = hold(*ann);
+    const acquire bobs = arrive(*bob);
     const acquire leaving = begin(*ann);
-    const acquire last = begin(*ann);
-    in.world().run_for(1ms);
+    const acquire last = arrive(*ann);
     leaving->cancel();
-    in.world().run_for(1ms);
+    world().run_for(1ms);
     holder->let_go();
-    in.expect_granted(bobs, 10ms);
+    expect_granted(bobs, 10ms);
     BOOST_TEST(!last->is_finished);
     bobs->let_go();
-    in.expect_granted(last, 10ms);
-    last->let_go();
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    expect_granted(last, 10ms);
+    expect_end(last);
 }
 
 /// The waiter behind a cancelled one is now directly behind the holder.
 BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
-    scene in;
-    const auto ann = in.make_client();
-    const acquire holder = in.hold(*ann);
+    const acquire holder = hold(*ann);
     const acquire leaving = begin(*ann);
-    const acquire next = begin(*ann);
-    in.world().run_for(1ms);
+    const acquire next = arrive(*ann);
     leaving->cancel();
-    in.world().run_for(1ms);
+    world().run_for(1ms);
     holder->let_go();
-    in.expect_granted(next, 1us);
-    next->let_go();
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    expect_granted(next, 1us);
+    expect_end(next);
 }
 
 /// The command of the first waiter is lost, so only the second is in the queue. It keeps its place when the
 /// first has its turn.
 BOOST_AUTO_TEST_CASE(a_lost_command_changes_no_order) {
-    scene in;
-    const auto ann = in.make_client();
-    const auto bob = in.make_client();
-    in.server(0).is_silent = true;
-    const acquire first = begin(*ann);
-    in.world().run_for(1ms);
-    in.server(0).is_silent = false;
-    const acquire second = begin(*ann);
-    in.world().run_for(1ms);
+    server(0).is_silent = true;
+    const acquire first = arrive(*ann);
+    server(0).is_silent = false;
+    const acquire second = arrive(*ann);
     const acquire bobs = begin(*bob);
-    in.expect_granted(first, 1s);
+    expect_granted(first, 1s);
     first->let_go();
-    in.expect_granted(second, 10ms);
+    expect_granted(second, 10ms);
     BOOST_TEST(!bobs->is_finished);
     second->let_go();
-    in.expect_granted(bobs, 10ms);
-    bobs->let_go();
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    expect_granted(bobs, 10ms);
+    expect_end(bobs);
 }
 
 /// Locks without an order are handed off too. Such a hand-off is not a turn in the queue.
 BOOST_AUTO_TEST_CASE(a_hand_off_without_order_is_no_turn) {
-    scene in;
-    const auto ann = in.make_client();
-    const auto bob = in.make_client();
     acquire plain = ann->lock("a");
     const acquire next_plain = ann->acquire("a");
-    const acquire first = begin(*ann);
-    in.world().run_for(1ms);
-    const acquire bobs = begin(*bob);
-    in.world().run_for(1ms);
-    const acquire second = begin(*ann);
-    in.world().run_for(1ms);
+    const acquire first = arrive(*ann);
+    const acquire bobs = arrive(*bob);
+    const acquire second = arrive(*ann);
     plain->let_go();
-    in.expect_granted(next_plain, 1ms);
+    expect_granted(next_plain, 1ms);
     next_plain->let_go();
-    in.expect_granted(first, 20ms);
+    expect_granted(first, 20ms);
     first->let_go();
-    in.expect_granted(bobs, 10ms);
+    expect_granted(bobs, 10ms);
     BOOST_TEST(!second->is_finished);
     bobs->let_go();
-    in.expect_granted(second, 10ms);
-    second->let_go();
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    expect_granted(second, 10ms);
+    expect_end(second);
 }
 
 /// After a release, the next waiter needs a notification and an attempt.
 BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const acquire holder = in.hold(*one);
-    const acquire next = begin(*other);
-    in.world().run_for(3s);
+    const acquire holder = hold(*ann);
+    const acquire next = begin(*bob);
+    world().run_for(3s);
     holder->let_go();
-    const core::time_point released = in.world().now();
-    in.expect_granted(next);
-    BOOST_TEST((in.world().now() - released <= 5 * in.server(0).latency));
+    const core::time_point released = world().now();
+    expect_granted(next);
+    BOOST_TEST((world().now() - released <= 5 * server(0).latency));
 }
 
 BOOST_AUTO_TEST_CASE(a_try_does_not_go_past_a_live_waiter, *label("fault-58")) {
-    scene in;
-    in.server(0).latency = 10ms;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const auto third = in.make_client();
-    const acquire holder = in.hold(*one);
-    const acquire next = begin(*other);
-    in.world().run_for(100ms);
+    server(0).latency = 10ms;
+    const acquire holder = hold(*ann);
+    const acquire next = begin(*bob);
+    world().run_for(100ms);
     holder->let_go();
-    in.world().run_for(
-        5ms);  // The release arrives before the try, and the try before the attempt of the waiter.
-    const acquire tried = attempt(*third);
-    BOOST_TEST_REQUIRE(in.world().run_until([&] { return tried->is_finished; }));
+    // The release arrives before the try, and the try before the attempt of the waiter.
+    world().run_for(5ms);
+    const acquire tried = attempt(*cyd);
+    BOOST_TEST_REQUIRE(world().run_until([&] { return tried->is_finished; }));
     BOOST_TEST((tried->outcome == acquire_outcome::contended));
-    in.expect_granted(next, 1s);
-    BOOST_TEST(in.waiting() == 0U);  // The try has left no place.
+    expect_granted(next, 1s);
+    BOOST_TEST(waiting() == 0U);  // The try has left no place.
 }
 
 BOOST_AUTO_TEST_CASE(the_releasing_client_queues_behind_others) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    queue_of_holders queue(in, 5ms);
-    queue.add(*one);
-    in.world().run_for(1ms);
-    queue.add(*other);
-    in.world().run_for(1ms);
-    queue.add(*one);  // Its client releases the lock, and would be the fastest.
-    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 3; }));
-    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
+    queue_of_holders queue(*this, 5ms);
+    queue.arrive(*ann);
+    queue.arrive(*bob);
+    queue.add(*ann);  // Its client releases the lock, and would be the fastest.
+    queue.expect_granted_in_order();
 }
 
 // Fault 56: any number of dead waiters costs the ttl of one ticket, not one ttl each.
 BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")) {
-    scene in;
-    const auto one = in.make_client();
-    const acquire holder = in.hold(*one);
+    const acquire holder = hold(*ann);
     std::vector<std::unique_ptr<client>> dying;
     for (int i = 0; i != 10; ++i) {
-        dying.push_back(in.make_client());
+        dying.push_back(make_client());
         for (int j = 0; j != 3; ++j) {
             begin(*dying.back());
         }
-        in.world().run_for(10ms);
+        world().run_for(10ms);
     }
-    const auto other = in.make_client();
-    const acquire next = begin(*other);
-    in.world().run_for(5s);
+    const acquire next = begin(*bob);
+    world().run_for(5s);
     dying.clear();
     holder->let_go();
-    const core::time_point died = in.world().now();
-    in.expect_granted(next);
-    BOOST_TEST((in.world().now() - died <= ticket_ttl + 10ms));
-    next->let_go();
-    in.world().run_for(1ms);
-    in.expect_nothing_left();
+    const core::time_point died = world().now();
+    expect_granted(next);
+    BOOST_TEST((world().now() - died <= ticket_ttl + 10ms));
+    expect_end(next);
 }
 
 // Fault 56: the waiters die one after the other, each when it is next.
 BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fault-56")) {
-    scene in;
-    const auto one = in.make_client();
-    const acquire holder = in.hold(*one);
+    const acquire holder = hold(*ann);
     std::vector<std::unique_ptr<client>> dying;
     for (int i = 0; i != 5; ++i) {
-        dying.push_back(in.make_client());
+        dying.push_back(make_client());
         begin(*dying.back());
-        in.world().run_for(10ms);
+        world().run_for(10ms);
     }
-    const auto other = in.make_client();
-    const acquire next = begin(*other);
+    const acquire next = begin(*bob);
     for (auto& each : dying) {
-        in.world().run_for(300ms);
+        world().run_for(300ms);
         each.reset();
     }
     holder->let_go();
-    const core::time_point died = in.world().now();
-    in.expect_granted(next);
-    BOOST_TEST((in.world().now() - died <= ticket_ttl + 10ms));
+    const core::time_point died = world().now();
+    expect_granted(next);
+    BOOST_TEST((world().now() - died <= ticket_ttl + 10ms));
 }
 
 // Fault 57: a place depends only on the heartbeats of its own client. The number of earlier waiters and the
 // time for which they hold the lock do not matter.
 BOOST_AUTO_TEST_CASE(a_long_wait_keeps_its_place, *label("fault-57")) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const auto third = in.make_client();
-    queue_of_holders queue(in, 1h);
-    queue.add(*one);
-    in.world().run_for(1ms);
-    queue.add(*other);
-    in.world().run_for(1ms);
-    queue.add(*third);
-    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 3; }, 3h));
-    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
-    const auto late = in.make_client();
+    queue_of_holders queue(*this, 1h);
+    queue.arrive(*ann);
+    queue.arrive(*bob);
+    queue.add(*cyd);
+    queue.expect_granted_in_order(3h);
+    const auto late = make_client();
     queue.add(*late);
-    in.world().run_for(1s);
-    BOOST_TEST(in.waiting() == 1U);
+    world().run_for(1s);
+    BOOST_TEST(waiting() == 1U);
 }
 
 // Fault 58: the turn passes to the next waiter immediately.
@@ -415,13 +368,9 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
     for (const bool is_released_first : {false, true}) {
         scene in;
         in.server(0).latency = 10ms;
-        const auto one = in.make_client();
-        const auto other = in.make_client();
-        const auto third = in.make_client();
-        const acquire holder = in.hold(*one);
-        const acquire head = begin(*other);
-        in.world().run_for(1ms);
-        const acquire next = begin(*third);
+        const acquire holder = in.hold(*in.ann);
+        const acquire head = in.arrive(*in.bob);
+        const acquire next = begin(*in.cyd);
         in.world().run_for(3s);
         if (is_released_first) {
             holder->let_go();
@@ -435,48 +384,34 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
         }
         in.expect_granted(next, 150ms);
         BOOST_TEST((head->outcome == acquire_outcome::cancelled));
-        next->let_go();
-        in.world().run_for(30ms);
-        in.expect_nothing_left();
+        in.expect_end(next);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_that_times_out_leaves_at_once, *label("fault-58")) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const acquire holder = in.hold(*one);
-    const acquire timed = begin(*other, in.world().now() + 100ms);
-    const acquire behind = begin(*other, in.world().now() + 100ms);
-    in.world().run_for(50ms);
-    BOOST_TEST(in.waiting() == 2U);
-    in.world().run_for(60ms);
+    const acquire holder = hold(*ann);
+    const acquire timed = begin(*bob, world().now() + 100ms);
+    const acquire behind = begin(*bob, world().now() + 100ms);
+    world().run_for(50ms);
+    BOOST_TEST(waiting() == 2U);
+    world().run_for(60ms);
     BOOST_TEST(timed->is_finished);
     BOOST_TEST(behind->is_finished);
     BOOST_TEST((timed->outcome == acquire_outcome::contended));
-    BOOST_TEST(in.waiting() == 0U);
-    holder->let_go();
-    in.world().run_for(1ms);
-    in.expect_nothing_left();
+    BOOST_TEST(waiting() == 0U);
+    expect_end(holder);
 }
 
 /// The second waiter inherits the place of the first only if no other client is between them.
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_its_place_to_nobody) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const auto third = in.make_client();
-    const acquire holder = in.hold(*one);
-    queue_of_holders queue(in, 5ms);
-    queue.add(*other);
-    in.world().run_for(1ms);
-    queue.add(*third);
-    in.world().run_for(1ms);
-    queue.add(*other);
-    in.world().run_for(1ms);
+    const acquire holder = hold(*ann);
+    queue_of_holders queue(*this, 5ms);
+    queue.arrive(*bob);
+    queue.arrive(*cyd);
+    queue.arrive(*bob);
     queue.at(0)->cancel();
     holder->let_go();
-    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 2; }));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return queue.granted().size() == 2; }));
     BOOST_TEST(queue.granted().front() == 1U);
 }
 
@@ -485,13 +420,10 @@ BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
     for (int step = 0; step != 100; ++step) {
         scene in;
         in.server(0).latency = 1ms;
-        const auto one = in.make_client();
-        const auto other = in.make_client();
-        const auto third = in.make_client();
-        const acquire holder = in.hold(*one);
-        const acquire head = begin(*other);
+        const acquire holder = in.hold(*in.ann);
+        const acquire head = begin(*in.bob);
         in.world().run_for(step * 100us);
-        const acquire next = begin(*third);
+        const acquire next = begin(*in.cyd);
         in.world().run_for((100 - step) * 100us);
         holder->let_go();
         in.expect_granted(head, 20ms);
@@ -506,13 +438,10 @@ BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
     for (int step = 0; step != 100; ++step) {
         scene in;
         in.server(0).latency = 1ms;
-        const auto one = in.make_client();
-        const auto other = in.make_client();
-        const auto third = in.make_client();
-        const acquire holder = in.hold(*one);
-        const acquire head = begin(*other);
+        const acquire holder = in.hold(*in.ann);
+        const acquire head = begin(*in.bob);
         in.world().run_for(5ms);
-        const acquire next = begin(*third);
+        const acquire next = begin(*in.cyd);
         in.world().run_for(step * 100us);
         head->cancel();
         in.world().run_for((100 - step) * 100us);
@@ -522,86 +451,62 @@ BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_forgets_everything_gets_the_places_again) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const auto third = in.make_client();
-    const acquire holder = in.hold(*one);
-    queue_of_holders queue(in, 5ms);
+    const acquire holder = hold(*ann);
+    queue_of_holders queue(*this, 5ms);
     for (int i = 0; i != 3; ++i) {
-        queue.add(*other);
-        queue.add(*third);
-        in.world().run_for(1ms);
+        queue.add(*bob);
+        queue.arrive(*cyd);
     }
-    in.server(0).keys.clear();
+    server(0).keys.clear();
     holder->let_go();
-    in.world().run_for(ticket_ttl);
-    BOOST_TEST_REQUIRE(in.world().run_until([&] { return queue.granted().size() == 6; }));
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    world().run_for(ticket_ttl);
+    BOOST_TEST_REQUIRE(world().run_until([&] { return queue.granted().size() == 6; }));
+    expect_nothing_left();
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_is_polled_in_order) {
-    scene in;
-    in.tell_changes(false);
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    queue_of_holders queue(in, 5ms);
+    tell_changes(false);
+    queue_of_holders queue(*this, 5ms);
     for (int i = 0; i != 10; ++i) {
-        queue.add(i % 3 == 0 ? *one : *other);
-        in.world().run_for(1ms);
+        queue.arrive(i % 3 == 0 ? *ann : *bob);
     }
-    BOOST_TEST_REQUIRE(
-        in.world().run_until([&] { return queue.granted().size() == queue.size(); }, 60s));
-    BOOST_TEST(std::ranges::is_sorted(queue.granted()));
-    in.world().run_for(10ms);
-    in.expect_nothing_left();
+    queue.expect_granted_in_order(60s);
+    expect_nothing_left();
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_away_for_a_while_costs_no_waiter) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const acquire holder = in.hold(*one);
-    const acquire waiting = begin(*other);
-    in.world().run_for(100ms);
-    in.server(0).is_up = false;
-    in.world().run_for(300ms);
-    one->reach(0);
-    other->reach(0);
-    in.world().run_for(100ms);
+    const acquire holder = hold(*ann);
+    const acquire next = begin(*bob);
+    world().run_for(100ms);
+    server(0).is_up = false;
+    world().run_for(300ms);
+    ann->reach(0);
+    bob->reach(0);
+    world().run_for(100ms);
     holder->let_go();
-    in.expect_granted(waiting, 1s);
+    expect_granted(next, 1s);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    const acquire holder = in.hold(*one);
-    const acquire first = begin(*other);
-    const acquire second = begin(*other);
-    in.world().run_for(100ms);
-    BOOST_TEST(in.waiting() == 2U);
-    const auto closed = other->close();
-    in.world().run_for(10ms);
+    const acquire holder = hold(*ann);
+    const acquire first = begin(*bob);
+    const acquire second = begin(*bob);
+    world().run_for(100ms);
+    BOOST_TEST(waiting() == 2U);
+    const auto closed = bob->close();
+    world().run_for(10ms);
     BOOST_TEST((first->outcome == acquire_outcome::closed));
     BOOST_TEST((second->outcome == acquire_outcome::closed));
-    BOOST_TEST(in.waiting() == 0U);
+    BOOST_TEST(waiting() == 0U);
 }
 
 /// A lock without an order on the same name is acquired as soon as it is free. No waiter is lost by that.
 BOOST_AUTO_TEST_CASE(locks_without_order_may_wait_beside) {
-    scene in;
-    const auto one = in.make_client();
-    const auto other = in.make_client();
-    queue_of_holders queue(in, 5ms);
+    queue_of_holders queue(*this, 5ms);
     for (int i = 0; i != 20; ++i) {
-        queue.add(i % 2 == 0 ? *one : *other, i % 3 == 0 ? kinds::exclusive : kinds::fifo);
-        in.world().run_for(1ms);
+        queue.arrive(i % 2 == 0 ? *ann : *bob, i % 3 == 0 ? kinds::exclusive : kinds::fifo);
     }
-    BOOST_TEST_REQUIRE(
-        in.world().run_until([&] { return queue.granted().size() == queue.size(); }));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return queue.granted().size() == queue.size(); }));
     std::vector<std::size_t> ordered;
     std::ranges::copy_if(queue.granted(), std::back_inserter(ordered),
                          [](std::size_t number) { return number % 3 != 0; });

@@ -174,8 +174,13 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
         contend(encounter, workers, seconds, of_workers);
         ++rounds;
     } while (rounds < most_rounds && !encounter.peer.empty() && peers_want_more());
+    // Only colock has to make progress. How often another library gets the lock is a matter of its polling.
+    const auto expect_progress = [&](const std::string& kind, bool met, std::string what) {
+        kind == "colock" ? findings.expect(met, std::move(what))
+                         : findings.remark(met, std::move(what));
+    };
     for (std::size_t i = 0; i < workers.size(); ++i) {
-        findings.expect(!of_workers[i].empty(),
+        expect_progress(workers[i].kind(), !of_workers[i].empty(),
                         "a process of " + workers[i].kind() + " got no lock");
     }
     const auto sections = all_of(of_workers);
@@ -192,7 +197,7 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     for (const auto& kind : kinds) {
         const auto& figures = result["contention"][kind] = tell_of(kind, sections);
         const auto wanted = kind == encounter.peer ? least : least * rounds;
-        findings.expect(acquisitions(sections, kind) >= wanted,
+        expect_progress(kind, acquisitions(sections, kind) >= wanted,
                         kind + " acquired the lock only " + figures["acquisitions"].dump() +
                             " times in " + std::to_string(rounds) + " rounds");
     }
@@ -204,6 +209,7 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     result["changes_of_hands"] = test::count_changes(sections);
     result["longest_section_ms"] = ms(longest_section);
     result["failures"] = findings.all();
+    result["remarks"] = findings.remarks();
     return result;
 }
 

@@ -47,6 +47,9 @@ void print(const nlohmann::json& result) {
     for (const auto& failure : result["failures"]) {
         std::printf("   WRONG: %s\n", failure.get<std::string>().c_str());
     }
+    for (const auto& remark : result["remarks"]) {
+        std::printf("   NOTE: %s\n", remark.get<std::string>().c_str());
+    }
     std::fflush(stdout);
 }
 

@@ -16,8 +16,9 @@ redis-servers on free loopback ports. Then processes of colock and of another li
 
 First it checks step by step that each library respects the locks of the other, and that each can release and extend its
 own and let it expire. Then all processes compete for S seconds. If a library acquired the lock less than once per
-second, they compete again, up to 12 times. No two critical sections may overlap, each library must acquire the lock S
-times in all, and no key may remain. In three of the competitions, each process takes up to three names at once.
+second, they compete again, up to 12 times. No two critical sections may overlap, colock must acquire the lock S times in
+each competition, and no key may remain. If another library acquires it less than S times in all, a NOTE reports this. In
+three of the competitions, each process takes up to three names at once.
 
   --only NAME   run only redlock_n5, redlock_n1, redis_py_n1, redlock_sets_n5, redlock_sets_n1, or sets_n3, in which 16
                 processes of colock compete (default: all)

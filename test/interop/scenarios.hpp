@@ -36,10 +36,19 @@ public:
         }
     }
 
+    /// Like `expect`, for something that colock is not responsible for. It is reported, and fails no run.
+    void remark(bool met, std::string what) {
+        if (!met) {
+            remarks_.push_back(std::move(what));
+        }
+    }
+
     [[nodiscard]] const std::vector<std::string>& all() const noexcept { return all_; }
+    [[nodiscard]] const std::vector<std::string>& remarks() const noexcept { return remarks_; }
 
 private:
     std::vector<std::string> all_;
+    std::vector<std::string> remarks_;
 };
 
 /// The scenarios for two workers of different libraries on the same servers. `first` acquires the lock first.

@@ -59,7 +59,7 @@ private:
         connection& made = *connections_.emplace_back(std::make_unique<connection>(
             context().get_executor(), redis::logger(redis::logger::level::disabled)));
         made.async_run(settings, [this](error_code failure) {
-            if (!closing_) {
+            if (!is_closed_) {
                 fail(failure.message());
             }
         });
@@ -107,22 +107,29 @@ private:
     }
 
     void send_to_all(ballot to_count, const std::shared_ptr<redis::request>& command) {
+        unanswered_ += connections_.size();
         for (const auto& one : connections_) {
             one->async_exec(*command, redis::any_adapter(&check),
                             [this, command, to_count](error_code failure, std::size_t /*bytes*/) {
-                                if (closing_) {
-                                    return;
-                                }
                                 if (failure) {
                                     fail(failure.message());
                                 }
+                                --unanswered_;
                                 granted(to_count);
+                                if (is_all_done_ && unanswered_ == 0) {
+                                    close();
+                                }
                             });
         }
     }
 
+    /// A quorum has answered the last releases. The other servers still have to execute theirs.
     void on_all_done() override {
-        closing_ = true;
+        is_all_done_ = true;
+    }
+
+    void close() {
+        is_closed_ = true;
         for (const auto& one : connections_) {
             one->cancel();
         }
@@ -143,7 +150,9 @@ private:
     std::vector<lock> locks_;  // Indexed by task.
     std::string script_digest_;
     std::size_t connected_ = 0;
-    bool closing_ = false;
+    std::size_t unanswered_ = 0;  // Commands, each counted once for each server.
+    bool is_all_done_ = false;
+    bool is_closed_ = false;
 };
 
 }  // namespace

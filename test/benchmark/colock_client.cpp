@@ -187,9 +187,7 @@ asio::awaitable<double> bytes_per_waiter(mutex lock) {
 class run {
 public:
     explicit run(const orders& work)
-        : work_(work),
-          meter_(context_, work),
-          locks_(context_, configuration_for(work.instances)) {}
+        : work_(work), meter_(context_, work), locks_(context_, configuration_of(work)) {}
 
     measured operator()() {
         asio::co_spawn(context_, run_tasks(),
@@ -204,6 +202,15 @@ public:
     }
 
 private:
+    /// `close` waits until all servers have answered, or the keys have expired.
+    static config configuration_of(const orders& work) {
+        config result = configuration_for(work.instances);
+        if (work.all_answer) {
+            result.close_timeout = lock_ttl;
+        }
+        return result;
+    }
+
     asio::awaitable<void> run_tasks() {
         co_await test::async_wait_until([this] { return all_ready(locks_); });
         if (work_.hot_key && work_.kind == lock_kind::mutex) {

@@ -53,8 +53,9 @@ void server_account::add_to(nlohmann::json& figures) const {
     for (std::size_t i = 0; i != count_; ++i) {
         cpu += cpu_seconds(servers_[i]);
         total += commands(servers_[i]);
-        if (servers_[i].command({"DBSIZE"}) != "0") {
-            throw std::runtime_error("the client left keys behind");
+        if (const auto keys = servers_[i].command({"DBSIZE"}).value(); keys != "0") {
+            throw std::runtime_error("the client left " + keys + " keys behind on server " +
+                                     std::to_string(i + 1));
         }
     }
     const auto cycles = figures.at("cycles_with_warm_up").get<double>();

@@ -421,38 +421,74 @@ inject_faults() {
 stale_made='' stale_refused=0   # of the one write that is made to come too late
 
 like() { curl -s --max-time 30 "http://$1/v1/entities/$2/likes" --json "{\"user\": \"$3\"}"; }
+likes_of() { curl -s --max-time 10 "http://${service_addresses[0]}/v1/entities/$1/likes?users=9"; }
 
-# -c: asks the master that has the key's slot.
-has_the_lock() {
-    local server=lock1
+# The data server has seen the fence of a writer. -c: asks the master that has the key's slot.
+has_entered() {
+    local server=data
     if $cluster; then server=master1; fi
-    [[ $(redis-cli -c -h 127.0.0.1 -p "${redis_port[$server]}" get "like:$1") != '' ]]
+    run_interruptible redis-cli -c -h 127.0.0.1 -p "${redis_port[$server]}" exists "fence:{$1}" >"$work/entered"
+    [[ $(<"$work/entered") == 1 ]]
 }
 
-# Ann's like is on its way through a process that dawdles before it writes, and is stopped there with the lock. When the
-# lock has run out, bob's like goes through another process. Then the first wakes.
-meet_stale_writer() {
-    local entity="stale$RANDOM$RANDOM.post" slow address request answer likes
-    stale_made=1
-    start_service slow --dawdle-ms 1000
-    slow=${service_pids[-1]} address=${service_addresses[-1]}
-    unset 'service_addresses[-1]'   # no load for this one
-    like "$address" "$entity" ann >"$work/ann" &
+is_stopped() {
+    local state
+    read -r _ _ state _ <"/proc/$1/stat"
+    [[ $state == T ]]
+}
+
+bob_likes() {
+    run_interruptible like "${service_addresses[0]}" "$1" bob >"$work/bob"
+    [[ $(<"$work/bob") == *'"changed":'* ]]
+}
+
+# make_stale_write PID ADDRESS: ann's like is on its way through a process that dawdles before it writes, and is stopped
+# there with the lock. When the lock has expired, bob's like goes through another process. Then the first resumes. The
+# variable stale_made stays empty if the process was not stopped before it wrote, or noticed by itself that it was late.
+make_stale_write() {
+    local slow=$1 entity="stale$RANDOM$RANDOM.post" request likes
+    like "$2" "$entity" ann >"$work/ann" &
     request=$!
     stop_at_exit "$request"
-    wait_for "the slow service does not take the lock" 10 has_the_lock "$entity"
+    wait_for "the slow service does not get the lock" 30 has_entered "$entity"
+    wait_for "the slow service does not answer" 10 service_healthy "$2"   # It has the data server's reply by now.
     kill -STOP "$slow"
-    say "stale writer: process $slow has the lock on $entity, and is stopped before it writes"
-    answer=$(like "${service_addresses[0]}" "$entity" bob)
-    say "stale writer: another process got the lock after the ttl, and wrote: $answer"
+    wait_for "process $slow does not stop" 10 is_stopped "$slow"
+    likes=$(likes_of "$entity")
+    if [[ $likes == *'"likes":0,'* ]]; then
+        say "stale writer: process $slow has the lock on $entity, and is stopped before it writes"
+        wait_for "no other process gets the lock" 20 bob_likes "$entity"
+        say "stale writer: another process got the lock after the ttl, and wrote: $(<"$work/bob")"
+    fi
     kill -CONT "$slow"
     wait "$request" || true
-    say "stale writer: the first is awake, and was told: $(<"$work/ann")"
-    likes=$(curl -s --max-time 10 "http://${service_addresses[0]}/v1/entities/$entity/likes?users=9")
-    say "stale writer: what is there: $likes"
-    if grep -q '"stale"' "$work/ann" && [[ $likes == *'"likes":1,'* && $likes == *'"users":["bob"]'* ]]; then
-        stale_refused=1
+    if [[ $likes != *'"likes":0,'* ]]; then
+        say "stale writer: process $slow wrote before it was stopped"
+        return
     fi
+    say "stale writer: the first is awake, and was told: $(<"$work/ann")"
+    likes=$(likes_of "$entity")
+    say "stale writer: what is there: $likes"
+    if [[ $likes != *'"likes":1,'* || $likes != *'"users":["bob"]'* ]]; then
+        stale_made=1
+    elif grep -q '"stale"' "$work/ann"; then
+        stale_made=1 stale_refused=1
+    fi
+}
+
+# The slow process dawdles for longer than the ttl. So it is still about to write when it resumes.
+meet_stale_writer() {
+    local slow address deadline REPLY
+    start_service slow --dawdle-ms $((ttl_ms * 3 / 2))
+    slow=${service_pids[-1]} address=${service_addresses[-1]}
+    unset 'service_addresses[-1]'   # no load for this one
+    now_ms
+    deadline=$((REPLY + 30000))
+    while [[ -z $stale_made ]]; do
+        if ((REPLY > deadline)); then die "no process could be stopped before it wrote"; fi
+        make_stale_write "$slow" "$address"
+        now_ms
+    done
 }
 
 # --- The two things to do ---------------------------------------------------------------------------------------------

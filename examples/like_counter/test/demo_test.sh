@@ -14,12 +14,7 @@ result=$(TMPDIR='' mktemp)
 fail() { printf 'demo_test.sh: %s\n' "$*" >&2; exit 1; }
 
 # Whatever demo.sh starts works in a folder below TMPDIR.
-processes_left() {
-    local cwd
-    for cwd in /proc/[0-9]*/cwd; do
-        if [[ $(readlink "$cwd" 2>/dev/null || true) == "$TMPDIR"/* ]]; then printf '%s ' "$cwd"; fi
-    done
-}
+processes_left() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$TMPDIR/*" 2>/dev/null || true; }
 
 status=0
 "$(dirname "${BASH_SOURCE[0]}")/../demo.sh" "$@" --json "$result" || status=$?

@@ -75,7 +75,9 @@ export class Browser {
     async open(url, width, height) {
         await this.size(width, height);
         await this.send('Page.navigate', {url});
-        await this.until('the page is loaded', () => document.readyState === 'complete' && location.href !== 'about:blank');
+        // While the page changes, a function fails, or runs in the page before.
+        const isLoaded = url => document.readyState === 'complete' && location.href === url;
+        await this.wait(`${url} is loaded`, () => this.run(isLoaded, new URL(url).href).catch(() => false));
     }
 
     size(width, height) {
@@ -94,23 +96,29 @@ export class Browser {
         return result.value;
     }
 
-    // Waits until a function in the page returns something true, and returns that. The deadline only ends a test that
-    // hangs: it is later than the end of a burst on a very slow machine.
-    async until(what, act, ...given) {
+    // Waits until a function in the page returns something true, and returns that.
+    until(what, act, ...given) {
+        return this.wait(what, () => this.run(act, ...given));
+    }
+
+    // The same for a function here. The deadline only ends a test that hangs: it is later than the end of a burst on
+    // a very slow machine.
+    async wait(what, ask) {
         const deadline = Date.now() + 200_000;
         for (;;) {
-            const value = await this.run(act, ...given);
+            const value = await ask();
             if (value) return value;
             if (Date.now() > deadline) throw new Error(`not within the time allowed: ${what}`);
             await sleep(50);
         }
     }
 
-    // By the keyboard, because the page may move below a mouse.
+    // By the keyboard, because the page may move below a mouse. The action before must have been answered: an action
+    // may refuse to begin while another is under way.
     async press(selector) {
         await this.until(`${selector} can be pressed`, selector => {
             const found = document.querySelector(selector);
-            if (!found || found.disabled) return false;
+            if (!found || found.disabled || document.querySelector('[data-waits]')) return false;
             found.focus();
             return document.activeElement === found;
         }, selector);

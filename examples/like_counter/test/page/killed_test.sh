@@ -15,13 +15,7 @@ trap finish EXIT
 fail() { printf 'killed_test.sh: %s\n' "$*" >&2; exit 1; }
 
 # All of them work below this folder.
-processes() {
-    local cwd count=0
-    for cwd in /proc/[0-9]*/cwd; do
-        if [[ $(readlink "$cwd" 2>/dev/null || true) == "$work"* ]]; then count=$((count + 1)); fi
-    done
-    printf '%d' "$count"
-}
+processes() { { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work*" 2>/dev/null || true; } | wc -l; }
 
 # wait_for WHAT COMMAND...: until the command succeeds.
 wait_for() {

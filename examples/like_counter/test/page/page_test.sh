@@ -25,12 +25,7 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
 # Whatever the demo starts works in a folder below TMPDIR.
-processes_left() {
-    local cwd
-    for cwd in /proc/[0-9]*/cwd; do
-        if [[ $(readlink "$cwd" 2>/dev/null || true) == "$TMPDIR"/* ]]; then printf '%s ' "$cwd"; fi
-    done
-}
+processes_left() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$TMPDIR/*" 2>/dev/null || true; }
 
 node "$here/page_test.mjs" "$chromium" "$here/../../demo.sh" "$pictures"
 [[ -z $(processes_left) ]] || fail "left running: $(processes_left)"

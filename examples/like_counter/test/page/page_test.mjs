@@ -48,6 +48,8 @@ const verdictIs = wanted => document.getElementById('verdict').dataset.verdict =
 const stateOf = (server, state) => document.querySelector(`#servers [data-key="${server}"]`).cells[1].textContent.startsWith(state);
 const columnIs = (table, column, wanted) => [...document.querySelectorAll(`#${table} tr`)]
     .reduce((sum, row) => sum + Number(row.querySelector(`[data-column="${column}"]`).textContent.replaceAll(',', '')), 0) === wanted;
+const columnSum = (table, column) => [...document.querySelectorAll(`#${table} tr`)]
+    .reduce((sum, row) => sum + Number(row.querySelector(`[data-column="${column}"]`).textContent.replaceAll(',', '')), 0);
 const cellHas = (table, row, column, part) =>
     document.querySelector(`#${table} [data-key="${row}"] [data-column="${column}"]`).textContent.includes(part);
 const nothingInUse = () => document.getElementById('leases').textContent === 'No lock is held or waited for.' &&
@@ -156,7 +158,9 @@ async function checkButtons(page) {
     // nothing.
     await page.until('only likes are counted', columnIs, 'services', 'likes', 2002);
     await page.until('requests are over', columnIs, 'services', 'in flight', 0);
-    await page.until('each like has taken the lock', columnIs, 'services', 'acquired', 2002);
+    // On a slow machine, a like may be refused although it has the lock, because too little of the ttl is left. It
+    // is sent again, and takes the lock again.
+    await page.wait('each like has taken the lock', async () => await page.run(columnSum, 'services', 'acquired') >= 2002);
     await page.until('no lock is in use', nothingInUse);
     await page.until('no wait in the last second', () => document.getElementById('p99').textContent === '–');
     await page.until('no like in the last second', () => ['likes-rate', 'acquires-rate'].every(id => document.getElementById(id).textContent === '0'));
@@ -249,6 +253,9 @@ async function checkServers(page) {
 }
 
 async function checkFreeze(page) {
+    const columns = ['late writes refused', 'leases lost', 'held too long'];
+    const before = new Map();   // A slow machine may have lost leases already.
+    for (const column of columns) before.set(column, await page.run(columnSum, 'services', column));
     await page.run(record);
     await page.press('#freeze');
     // The picture needs a quick machine, because the freeze ends with the ttl. What was shown is recorded.
@@ -257,9 +264,9 @@ async function checkFreeze(page) {
     await page.keepPicture(join(pictures, 'frozen_1280.png'));
     await page.until('the freeze is over', () => !document.querySelector('[data-waits]'));
     assert.match(await page.run(textOf, 'message'), /Refused \(stale\)/, 'the late write is refused');
-    await page.until('it is counted', columnIs, 'services', 'late writes refused', 1);
-    await page.until('the loss is counted', columnIs, 'services', 'leases lost', 1);
-    await page.until('the overstay is counted', columnIs, 'services', 'held too long', 1);
+    for (const column of columns) {
+        await page.until(`it is counted: ${column}`, columnIs, 'services', column, before.get(column) + 1);
+    }
     await page.until('it is in the time line', hasMark, 'loss', 'service 1 had a late write refused');
     assert.equal((await page.run(marks, 'fault')).includes('service 1 frozen with the lock'), true);
     await page.until('no lock is in use', nothingInUse);

@@ -10,99 +10,73 @@
 namespace colock::simulation {
 namespace {
 
-fault_model calm() {
-    fault_model f;
-    f.cancellations = 0.05;
-    return f;
-}
+constexpr fault_model calm{.cancellations = 0.05};
 
-fault_model busy() {
-    fault_model f;
-    f.crowd = 60;
-    f.busy_time = 300ms;
-    f.service = 600us;
-    f.usual_delay = 500us;
-    return f;
-}
+constexpr fault_model busy{.busy_time = 300ms, .crowd = 60, .service = 600us, .usual_delay = 500us};
 
-fault_model network() {
-    fault_model f;
-    f.slow_messages = 0.02;
-    f.error_replies = f.raise_errors = 0.01;
-    f.resets = 3;
-    f.partitions = 3;
-    f.cancellations = 0.1;
-    f.clock_rates = 0.004;
-    return f;
-}
+constexpr fault_model network{.slow_messages = 0.02,
+                              .error_replies = 0.01,
+                              .raise_errors = 0.01,
+                              .resets = 3,
+                              .partitions = 3,
+                              .cancellations = 0.1,
+                              .clock_rates = 0.004};
 
-fault_model reordering() {
-    fault_model f;
-    f.slow_messages = 0.05;
-    f.second_connections = 0.4;
-    f.resets = 1;
-    f.stragglers = 0.8;
-    f.cancellations = 0.2;
-    f.clock_rates = 0.004;
-    return f;
-}
+constexpr fault_model reordering{.slow_messages = 0.05,
+                                 .second_connections = 0.4,
+                                 .resets = 1,
+                                 .stragglers = 0.8,
+                                 .cancellations = 0.2,
+                                 .clock_rates = 0.004};
 
 fault_model stragglers() {
-    fault_model f = network();
+    fault_model f = network;
     f.resets = 10;
     f.stragglers = 0.8;
     f.slow_messages = 0.2;
     return f;
 }
 
-fault_model processes() {
-    fault_model f;
-    f.slow_messages = 0.01;
-    f.resets = 0.5;
-    f.instance_pauses = 2;
-    f.restarts_with_data = 1;
-    f.client_pauses = 2;
-    f.client_crashes = 0.5;
-    f.client_closes = 0.3;
-    f.cancellations = 0.1;
-    f.clock_rates = 0.004;
-    return f;
-}
+constexpr fault_model processes{.slow_messages = 0.01,
+                                .resets = 0.5,
+                                .instance_pauses = 2,
+                                .restarts_with_data = 1,
+                                .client_pauses = 2,
+                                .client_crashes = 0.5,
+                                .client_closes = 0.3,
+                                .cancellations = 0.1,
+                                .clock_rates = 0.004};
 
 fault_model clocks() {
-    fault_model f = network();
+    fault_model f = network;
     f.client_pauses = 1;
     f.clock_rates = 0.1;
     return f;
 }
 
-fault_model cancelling() {
-    fault_model f;
-    f.slow_messages = 0.05;
-    f.error_replies = f.raise_errors = 0.02;
-    f.resets = 1;
-    f.cancellations = 0.7;
-    f.client_closes = 1;
-    return f;
-}
+constexpr fault_model cancelling{.slow_messages = 0.05,
+                                 .error_replies = 0.02,
+                                 .raise_errors = 0.02,
+                                 .resets = 1,
+                                 .client_closes = 1,
+                                 .cancellations = 0.7};
 
-fault_model data_loss() {
-    fault_model f;
-    f.slow_messages = 0.02;
-    f.resets = 0.5;
-    f.restarts_without_data = 1;
-    f.rollbacks = 1;
-    f.clock_jumps = 1;
-    f.foreign_deletes = 1;
-    f.foreign_expiries = 1;
-    f.memory_shortages = f.rights_lost = f.scripts_lost = f.names_taken = 0.5;
-    f.cancellations = 0.05;
-    f.clock_rates = 0.004;
-    return f;
-}
+constexpr fault_model data_loss{.slow_messages = 0.02,
+                                .resets = 0.5,
+                                .restarts_without_data = 1,
+                                .rollbacks = 1,
+                                .clock_jumps = 1,
+                                .foreign_deletes = 1,
+                                .foreign_expiries = 1,
+                                .memory_shortages = 0.5,
+                                .rights_lost = 0.5,
+                                .scripts_lost = 0.5,
+                                .names_taken = 0.5,
+                                .cancellations = 0.05,
+                                .clock_rates = 0.004};
 
 fault_model restarts() {
-    fault_model f = network();
+    fault_model f = network;
     f.restarts_without_data = 2;
     f.rollbacks = 1;
     f.restarts_with_data = 0.5;
@@ -112,7 +86,7 @@ fault_model restarts() {
 }
 
 fault_model everything() {
-    fault_model f = data_loss();
+    fault_model f = data_loss;
     f.error_replies = f.raise_errors = 0.01;
     f.second_connections = 0.05;
     f.resets = 2;
@@ -126,59 +100,48 @@ fault_model everything() {
     return f;
 }
 
-fault_model lost_counters() {
-    fault_model f;
-    f.slow_messages = 0.1;
-    f.error_replies = 0.05;
-    f.raise_errors = 0.4;
-    f.resets = 3;
-    f.partitions = 3;
-    f.restarts_without_data = 0.3;
-    f.rollbacks = 0.3;
-    f.quarantine = 1100ms;  // More than 1 s, because counters follow whole seconds.
-    f.foreign_deletes = 1;
-    f.foreign_expiries = 1;
-    f.counters_lost = 8;
-    f.counters_spoiled = 1;
-    f.cancellations = 0.1;
-    f.client_pauses = 1;
-    f.clock_rates = 0;
-    f.fenced = 1;
-    return f;
-}
+constexpr fault_model lost_counters{
+    .slow_messages = 0.1,
+    .error_replies = 0.05,
+    .raise_errors = 0.4,
+    .resets = 3,
+    .partitions = 3,
+    .restarts_without_data = 0.3,
+    .rollbacks = 0.3,
+    .quarantine = 1100ms,  // More than 1 s, because counters follow whole seconds.
+    .foreign_deletes = 1,
+    .foreign_expiries = 1,
+    .counters_lost = 8,
+    .counters_spoiled = 1,
+    .client_pauses = 1,
+    .cancellations = 0.1,
+    .clock_rates = 0,
+    .fenced = 1};
 
-fault_model refusals() {
-    fault_model f;
-    f.slow_messages = 0.02;
-    f.resets = 1;
-    f.memory_shortages = 3;
-    f.rights_lost = 3;
-    f.write_refusals = 2;
-    f.scripts_lost = 3;
-    f.names_taken = 3;
-    f.restarts_with_data = 0.5;
-    f.cancellations = 0.1;
-    f.clock_rates = 0.004;
-    return f;
-}
+constexpr fault_model refusals{.slow_messages = 0.02,
+                               .resets = 1,
+                               .restarts_with_data = 0.5,
+                               .memory_shortages = 3,
+                               .rights_lost = 3,
+                               .write_refusals = 2,
+                               .scripts_lost = 3,
+                               .names_taken = 3,
+                               .cancellations = 0.1,
+                               .clock_rates = 0.004};
 
-fault_model failovers() {
-    fault_model f;
-    f.busy_time = 3s;
-    f.slow_messages = 0.02;
-    f.resets = 1;
-    f.stragglers = 0.5;
-    f.partitions = 1;
-    f.cancellations = 0.05;
-    f.clock_rates = 0.004;
-    f.failovers = 2;
-    f.replication_cuts = 2;
-    f.replication_delay = 30ms;
-    return f;
-}
+constexpr fault_model failovers{.busy_time = 3s,
+                                .slow_messages = 0.02,
+                                .resets = 1,
+                                .stragglers = 0.5,
+                                .partitions = 1,
+                                .failovers = 2,
+                                .replication_cuts = 2,
+                                .replication_delay = 30ms,
+                                .cancellations = 0.05,
+                                .clock_rates = 0.004};
 
 fault_model sentinels() {
-    fault_model f = failovers();
+    fault_model f = failovers;
     f.dead_masters = 0.5;
     f.sentinel_cuts = 2;
     f.sentinel_delay = 30ms;
@@ -187,7 +150,7 @@ fault_model sentinels() {
 }
 
 fault_model slots() {
-    fault_model f = failovers();
+    fault_model f = failovers;
     f.dead_masters = 0.5;
     f.slot_moves = 3;
     f.slot_migrations = 4;
@@ -258,24 +221,20 @@ std::string_view name(fault f) {
 
 const std::vector<profile>& profiles() {
     static const std::vector<profile> all = {
-        {"calm", "contention, cancellation and ordinary delays", calm(), {}, {true, true}},
-        {"network", "slow messages, resets and partitions", network(), {}, {}},
-        {"reordering",
-         "several connections to an instance, and late messages",
-         reordering(),
-         {},
-         {}},
-        {"processes", "pauses, crashes and restarts without data loss", processes(), {}, {}},
+        {"calm", "contention, cancellation and ordinary delays", calm, {}, {true, true}},
+        {"network", "slow messages, resets and partitions", network, {}, {}},
+        {"reordering", "several connections to an instance, and late messages", reordering, {}, {}},
+        {"processes", "pauses, crashes and restarts without data loss", processes, {}, {}},
         {"clocks", "clock rates up to 10 % off, within a drift bound of 23 %", clocks(), wide, {}},
-        {"cancelling", "most acquires are cancelled, and clients are closed", cancelling(), {}, {}},
+        {"cancelling", "most acquires are cancelled, and clients are closed", cancelling, {}, {}},
         {"data_loss",
          "lost data, clock jumps and key deletions: only Redlock's own guarantees are checked",
-         data_loss(),
+         data_loss,
          {},
          {true, false, false}},
         {"lost_counters",
          "lost fence counters and keys, quarantined restarts, synchronized clocks",
-         lost_counters(),
+         lost_counters,
          {},
          {}},
         {"restarts",
@@ -292,7 +251,7 @@ const std::vector<profile>& profiles() {
         {"everything", "all of these faults at once", everything(), {}, {true, false, false}},
         {"refusals",
          "servers that refuse commands: no memory, missing rights, names that strangers have",
-         refusals(),
+         refusals,
          {},
          {}},
         {"sentinels",
@@ -309,11 +268,11 @@ const std::vector<profile>& profiles() {
          {topology::cluster, 1}},
         {"replicated",
          "failovers without a quarantine, grants acknowledged by a replica: only renewals are lost",
-         failovers(),
+         failovers,
          {},
          {true, false, false},
          {topology::sentinel, 1, 1}},
-        {"busy", "more load than the servers can handle", busy(), {}, {true, true, true, 0.9}},
+        {"busy", "more load than the servers can handle", busy, {}, {true, true, true, 0.9}},
     };
     return all;
 }

@@ -114,34 +114,32 @@ struct scene {
     }
 };
 
-BOOST_AUTO_TEST_CASE(a_waiter_moves_from_the_end_of_the_queue_to_its_turn) {
-    scene s;
-    BOOST_TEST(s.join() == "join@250");
-    BOOST_TEST(s.joined(7) == "before@250");
-    BOOST_TEST(s.p.before() == 7U);
-    BOOST_TEST(s.before_there() == "WAIT@250");
-    s.at(90ms);
-    BOOST_TEST(s.before_changed() == "TURN@250");
-    s.at(91ms);
-    BOOST_TEST(s.held() == "@341");
-    BOOST_TEST(s.before_changed() == "@341");
-    BOOST_TEST(s.lock_changed() == "@341");
-    s.at(250ms);
-    BOOST_TEST(s.timer() == "@341");  // It does not join again.
-    s.at(341ms);
-    BOOST_TEST(s.timer() == "OVER@341");
+BOOST_FIXTURE_TEST_CASE(a_waiter_moves_from_the_end_of_the_queue_to_its_turn, scene) {
+    BOOST_TEST(join() == "join@250");
+    BOOST_TEST(joined(7) == "before@250");
+    BOOST_TEST(p.before() == 7U);
+    BOOST_TEST(before_there() == "WAIT@250");
+    at(90ms);
+    BOOST_TEST(before_changed() == "TURN@250");
+    at(91ms);
+    BOOST_TEST(held() == "@341");
+    BOOST_TEST(before_changed() == "@341");
+    BOOST_TEST(lock_changed() == "@341");
+    at(250ms);
+    BOOST_TEST(timer() == "@341");  // It does not join again.
+    at(341ms);
+    BOOST_TEST(timer() == "OVER@341");
 }
 
-BOOST_AUTO_TEST_CASE(a_leaving_client_may_rejoin_after_a_sixteenth_of_its_hold) {
-    scene s;
-    s.stand_first();
-    s.lock_changed();
-    s.at(50ms);
-    s.held();
-    s.at(50ms + 32ms);
-    BOOST_TEST(s.rejoins_after() == 2);
-    s.at(50ms + 240ms);
-    BOOST_TEST(s.rejoins_after() == 10);
+BOOST_FIXTURE_TEST_CASE(a_leaving_client_may_rejoin_after_a_sixteenth_of_its_hold, scene) {
+    stand_first();
+    lock_changed();
+    at(50ms);
+    held();
+    at(50ms + 32ms);
+    BOOST_TEST(rejoins_after() == 2);
+    at(50ms + 240ms);
+    BOOST_TEST(rejoins_after() == 10);
 
     scene never_held;
     never_held.stand_first();
@@ -170,21 +168,19 @@ BOOST_AUTO_TEST_CASE(the_head_may_attempt_while_the_lock_is_held) {
     BOOST_TEST(alone.joined(0) == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(joining_can_be_deferred) {
-    scene s;
-    BOOST_TEST(s.join_from(7ms) == "@7");
-    s.at(6ms);
-    BOOST_TEST(s.timer() == "@7");
-    s.at(7ms);
-    BOOST_TEST(s.timer() == "join@257");
-    BOOST_TEST(s.joined(7) == "before@257");
+BOOST_FIXTURE_TEST_CASE(joining_can_be_deferred, scene) {
+    BOOST_TEST(join_from(7ms) == "@7");
+    at(6ms);
+    BOOST_TEST(timer() == "@7");
+    at(7ms);
+    BOOST_TEST(timer() == "join@257");
+    BOOST_TEST(joined(7) == "before@257");
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_of_the_ticket_ahead_does_not_give_the_turn) {
-    scene s;
-    s.stand_behind(600ms);
-    s.at(100ms);
-    BOOST_TEST(s.before_changed() == "TURN@250");
+BOOST_FIXTURE_TEST_CASE(a_renewal_of_the_ticket_ahead_does_not_give_the_turn, scene) {
+    stand_behind(600ms);
+    at(100ms);
+    BOOST_TEST(before_changed() == "TURN@250");
 
     scene t;
     t.stand_behind(600ms);
@@ -197,148 +193,133 @@ BOOST_AUTO_TEST_CASE(a_renewal_of_the_ticket_ahead_does_not_give_the_turn) {
     BOOST_TEST(t.before_changed() == "TURN@351");
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_rejoins_if_its_predecessor_was_not_the_holder) {
-    scene s;
-    s.stand_behind();
-    s.before_changed();
-    BOOST_TEST(s.denied() == "join@250");
-    BOOST_TEST(s.joined(5) == "before@250");
-    BOOST_TEST(s.before_there() == "WAIT@250");
+BOOST_FIXTURE_TEST_CASE(a_waiter_rejoins_if_its_predecessor_was_not_the_holder, scene) {
+    stand_behind();
+    before_changed();
+    BOOST_TEST(denied() == "join@250");
+    BOOST_TEST(joined(5) == "before@250");
+    BOOST_TEST(before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_denied_waiter_at_the_head_watches_the_lock) {
-    scene s;
-    s.stand_behind();
-    s.before_changed();
-    BOOST_TEST(s.denied() == "join@250");
-    BOOST_TEST(s.joined(0) == "lock@250");
-    BOOST_TEST(s.lock_held() == "WAIT@250");
-    BOOST_TEST(s.lock_changed() == "TURN@250");
-    s.denied();
-    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");  // The turn came from a real change.
+BOOST_FIXTURE_TEST_CASE(a_denied_waiter_at_the_head_watches_the_lock, scene) {
+    stand_behind();
+    before_changed();
+    BOOST_TEST(denied() == "join@250");
+    BOOST_TEST(joined(0) == "lock@250");
+    BOOST_TEST(lock_held() == "WAIT@250");
+    BOOST_TEST(lock_changed() == "TURN@250");
+    denied();
+    BOOST_TEST(joined(0) == "ON ITS OWN@250");  // The turn came from a real change.
 }
 
-BOOST_AUTO_TEST_CASE(a_lone_waiter_attempts_if_the_lock_is_free) {
-    scene s;
-    s.join();
-    BOOST_TEST(s.joined(0) == "lock@250");
-    BOOST_TEST(s.lock_free() == "TURN@250");
+BOOST_FIXTURE_TEST_CASE(a_lone_waiter_attempts_if_the_lock_is_free, scene) {
+    join();
+    BOOST_TEST(joined(0) == "lock@250");
+    BOOST_TEST(lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_rejoins_if_its_predecessor_is_already_gone) {
-    scene s;
-    s.join();
-    s.joined(7);
-    BOOST_TEST(s.before_gone() == "join lock@250");
-    s.joined(0);
-    BOOST_TEST(s.lock_free() == "TURN@250");
+BOOST_FIXTURE_TEST_CASE(a_waiter_rejoins_if_its_predecessor_is_already_gone, scene) {
+    join();
+    joined(7);
+    BOOST_TEST(before_gone() == "join lock@250");
+    joined(0);
+    BOOST_TEST(lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_watches_its_new_predecessor) {
-    scene s;
-    s.stand_behind_an_old_ticket();
-    s.before_changed();
-    s.lock_held();
-    BOOST_TEST(s.joined(5) == "before@250");
-    BOOST_TEST(s.p.before() == 5U);
-    BOOST_TEST(s.before_there() == "WAIT@250");
+BOOST_FIXTURE_TEST_CASE(a_waiter_watches_its_new_predecessor, scene) {
+    stand_behind_an_old_ticket();
+    before_changed();
+    lock_held();
+    BOOST_TEST(joined(5) == "before@250");
+    BOOST_TEST(p.before() == 5U);
+    BOOST_TEST(before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(lock_changes_concern_only_the_head) {
-    scene s;
-    s.stand_behind();
-    BOOST_TEST(s.lock_changed() == "@250");
+BOOST_FIXTURE_TEST_CASE(lock_changes_concern_only_the_head, scene) {
+    stand_behind();
+    BOOST_TEST(lock_changed() == "@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_change_during_a_query_is_not_lost) {
-    scene s;
-    s.stand_behind();
-    s.at(250ms);
-    BOOST_TEST(s.timer() == "join lock@500");
-    BOOST_TEST(s.before_changed() == "@500");
-    BOOST_TEST(s.lock_held() == "@500");
-    BOOST_TEST(s.joined(7) == "join@500");  // Asks again, but not for the lock that it watches.
-    BOOST_TEST(s.joined(0) == "WAIT@500");
-    BOOST_TEST(s.lock_changed() == "TURN@500");
+BOOST_FIXTURE_TEST_CASE(a_change_during_a_query_is_not_lost, scene) {
+    stand_behind();
+    at(250ms);
+    BOOST_TEST(timer() == "join lock@500");
+    BOOST_TEST(before_changed() == "@500");
+    BOOST_TEST(lock_held() == "@500");
+    BOOST_TEST(joined(7) == "join@500");  // Asks again, but not for the lock that it watches.
+    BOOST_TEST(joined(0) == "WAIT@500");
+    BOOST_TEST(lock_changed() == "TURN@500");
 }
 
-BOOST_AUTO_TEST_CASE(the_head_rejoins_if_the_lock_changes_during_its_query) {
-    scene s;
-    s.stand_first();
-    BOOST_TEST(s.all_changed() == "join lock@250");
-    BOOST_TEST(s.lock_changed() == "@250");
-    BOOST_TEST(s.joined(0) == "@250");
-    BOOST_TEST(s.lock_held() == "join@250");  // The reply describes the state after the change.
-    BOOST_TEST(s.joined(0) == "WAIT@250");
+BOOST_FIXTURE_TEST_CASE(the_head_rejoins_if_the_lock_changes_during_its_query, scene) {
+    stand_first();
+    BOOST_TEST(all_changed() == "join lock@250");
+    BOOST_TEST(lock_changed() == "@250");
+    BOOST_TEST(joined(0) == "@250");
+    BOOST_TEST(lock_held() == "join@250");  // The reply describes the state after the change.
+    BOOST_TEST(joined(0) == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_head_attempts_even_without_a_notification) {
-    scene s;
-    s.stand_first();
-    s.at(250ms);
-    BOOST_TEST(s.timer() == "TURN@250");
-    BOOST_TEST(s.timer() == "join@500");  // Keeps its position.
+BOOST_FIXTURE_TEST_CASE(the_head_attempts_even_without_a_notification, scene) {
+    stand_first();
+    at(250ms);
+    BOOST_TEST(timer() == "TURN@250");
+    BOOST_TEST(timer() == "join@500");  // Keeps its position.
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_keeps_its_position_by_rejoining) {
-    scene s;
-    s.stand_behind();
-    s.at(100ms);
-    BOOST_TEST(s.timer() == "@250");
-    s.at(250ms);
-    BOOST_TEST(s.timer() == "join lock@500");
-    s.joined(7);
-    BOOST_TEST(s.lock_held() == "WAIT@500");
-    s.at(500ms);
-    BOOST_TEST(s.timer() == "join@750");  // The lock has been watched since then.
-    BOOST_TEST(s.joined(7) == "WAIT@750");
+BOOST_FIXTURE_TEST_CASE(a_waiter_keeps_its_position_by_rejoining, scene) {
+    stand_behind();
+    at(100ms);
+    BOOST_TEST(timer() == "@250");
+    at(250ms);
+    BOOST_TEST(timer() == "join lock@500");
+    joined(7);
+    BOOST_TEST(lock_held() == "WAIT@500");
+    at(500ms);
+    BOOST_TEST(timer() == "join@750");  // The lock has been watched since then.
+    BOOST_TEST(joined(7) == "WAIT@750");
 }
 
-BOOST_AUTO_TEST_CASE(an_attempt_skips_dead_waiters_when_the_lock_is_free) {
-    scene s;
-    s.stand_behind();
-    s.at(250ms);
-    s.timer();
-    s.joined(7);
-    BOOST_TEST(s.lock_free() == "TURN@500");
+BOOST_FIXTURE_TEST_CASE(an_attempt_skips_dead_waiters_when_the_lock_is_free, scene) {
+    stand_behind();
+    at(250ms);
+    timer();
+    joined(7);
+    BOOST_TEST(lock_free() == "TURN@500");
 }
 
-BOOST_AUTO_TEST_CASE(no_waiter_is_skipped_between_two_holders) {
-    scene s;
-    s.stand_behind_an_old_ticket();
-    s.before_changed();
-    s.lock_free();
-    s.joined(5);
-    BOOST_TEST(s.before_there() == "WAIT@250");
+BOOST_FIXTURE_TEST_CASE(no_waiter_is_skipped_between_two_holders, scene) {
+    stand_behind_an_old_ticket();
+    before_changed();
+    lock_free();
+    joined(5);
+    BOOST_TEST(before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_head_attempts_when_the_ttl_expires) {
-    scene s;
-    s.join();
-    s.joined(0);
-    BOOST_TEST(s.lock_held(30ms) == "WAIT@31");
-    s.at(31ms);
-    BOOST_TEST(s.timer() == "TURN@250");
+BOOST_FIXTURE_TEST_CASE(the_head_attempts_when_the_ttl_expires, scene) {
+    join();
+    joined(0);
+    BOOST_TEST(lock_held(30ms) == "WAIT@31");
+    at(31ms);
+    BOOST_TEST(timer() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_joins_after_a_denial) {
-    scene s;
-    BOOST_TEST(s.denied() == "join@250");
-    BOOST_TEST(s.joined(0) == "lock@250");
-    BOOST_TEST(s.lock_held() == "WAIT@250");
+BOOST_FIXTURE_TEST_CASE(a_client_joins_after_a_denial, scene) {
+    BOOST_TEST(denied() == "join@250");
+    BOOST_TEST(joined(0) == "lock@250");
+    BOOST_TEST(lock_held() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_head_waits_on_its_own_after_a_denied_turn) {
-    scene s;
-    s.stand_first();
-    s.lock_changed();
-    BOOST_TEST(s.denied() == "join@250");
-    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");
-    BOOST_TEST(s.lock_changed() == "@250");
-    BOOST_TEST(s.before_changed() == "@250");
-    s.at(250ms);
-    BOOST_TEST(s.timer() == "join@500");  // Only keeps the position.
-    BOOST_TEST(s.joined(0) == "@500");
+BOOST_FIXTURE_TEST_CASE(the_head_waits_on_its_own_after_a_denied_turn, scene) {
+    stand_first();
+    lock_changed();
+    BOOST_TEST(denied() == "join@250");
+    BOOST_TEST(joined(0) == "ON ITS OWN@250");
+    BOOST_TEST(lock_changed() == "@250");
+    BOOST_TEST(before_changed() == "@250");
+    at(250ms);
+    BOOST_TEST(timer() == "join@500");  // Only keeps the position.
+    BOOST_TEST(joined(0) == "@500");
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_by_the_queue_server_ends_the_lock_watch) {
@@ -351,145 +332,134 @@ BOOST_AUTO_TEST_CASE(a_grant_by_the_queue_server_ends_the_lock_watch) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_head_polls_after_repeated_wakes_without_a_grant) {
-    scene s;
-    s.stand_first_in_vain();
-    s.at(30ms);
-    BOOST_TEST(s.lock_changed() == "@270");
-    s.at(31ms);
-    BOOST_TEST(s.denied() == "lock POLL@281");  // Also tracks the next change.
-    s.at(32ms);
-    BOOST_TEST(s.denied() == "POLL@281");  // The query has not been answered yet.
-    BOOST_TEST(s.lock_held() == "@270");
-    s.at(34ms);
-    BOOST_TEST(s.denied() == "POLL@270");
-    s.at(40ms);
-    BOOST_TEST(s.lock_changed() == "@270");
-    s.at(41ms);
-    BOOST_TEST(s.denied() == "lock POLL@291");
-    BOOST_TEST(s.lock_free() == "@270");
-    s.at(42ms);
-    BOOST_TEST(s.denied() == "lock POLL@292");
-    BOOST_TEST(s.lock_held() == "@270");
+BOOST_FIXTURE_TEST_CASE(the_head_polls_after_repeated_wakes_without_a_grant, scene) {
+    stand_first_in_vain();
+    at(30ms);
+    BOOST_TEST(lock_changed() == "@270");
+    at(31ms);
+    BOOST_TEST(denied() == "lock POLL@281");  // Also tracks the next change.
+    at(32ms);
+    BOOST_TEST(denied() == "POLL@281");  // The query has not been answered yet.
+    BOOST_TEST(lock_held() == "@270");
+    at(34ms);
+    BOOST_TEST(denied() == "POLL@270");
+    at(40ms);
+    BOOST_TEST(lock_changed() == "@270");
+    at(41ms);
+    BOOST_TEST(denied() == "lock POLL@291");
+    BOOST_TEST(lock_free() == "@270");
+    at(42ms);
+    BOOST_TEST(denied() == "lock POLL@292");
+    BOOST_TEST(lock_held() == "@270");
 }
 
-BOOST_AUTO_TEST_CASE(a_polling_head_watches_again_after_a_queue_server_grant) {
-    scene s;
-    s.stand_first_in_vain();
-    s.at(30ms);
-    s.lock_changed();
-    BOOST_TEST(s.denied() == "lock POLL@280");
-    s.lock_held();
-    BOOST_TEST(s.denied() == "POLL@270");
-    BOOST_TEST(s.denied_by_others() == "lock POLL@280");
+BOOST_FIXTURE_TEST_CASE(a_polling_head_watches_again_after_a_queue_server_grant, scene) {
+    stand_first_in_vain();
+    at(30ms);
+    lock_changed();
+    BOOST_TEST(denied() == "lock POLL@280");
+    lock_held();
+    BOOST_TEST(denied() == "POLL@270");
+    BOOST_TEST(denied_by_others() == "lock POLL@280");
 }
 
-BOOST_AUTO_TEST_CASE(a_polling_head_keeps_its_position) {
-    scene s;
-    s.stand_first_in_vain();
-    s.at(30ms);
-    s.lock_changed();
-    s.at(269ms);
-    BOOST_TEST(s.denied() == "lock POLL@519");
-    s.at(270ms);
-    BOOST_TEST(s.timer() == "@519");  // It waits for the reply first.
-    BOOST_TEST(s.lock_held() == "@270");
-    BOOST_TEST(s.timer() == "join@520");
-    BOOST_TEST(s.denied() == "POLL@520");
-    BOOST_TEST(s.joined(0) == "@520");
-    BOOST_TEST(s.denied() == "POLL@520");
+BOOST_FIXTURE_TEST_CASE(a_polling_head_keeps_its_position, scene) {
+    stand_first_in_vain();
+    at(30ms);
+    lock_changed();
+    at(269ms);
+    BOOST_TEST(denied() == "lock POLL@519");
+    at(270ms);
+    BOOST_TEST(timer() == "@519");  // It waits for the reply first.
+    BOOST_TEST(lock_held() == "@270");
+    BOOST_TEST(timer() == "join@520");
+    BOOST_TEST(denied() == "POLL@520");
+    BOOST_TEST(joined(0) == "@520");
+    BOOST_TEST(denied() == "POLL@520");
 }
 
-BOOST_AUTO_TEST_CASE(polling_stops_when_the_holder_keeps_the_lock) {
-    scene s;
-    s.stand_first_in_vain();
-    s.at(30ms);
-    s.lock_changed();
-    s.at(279ms);
-    BOOST_TEST(s.denied() == "lock POLL@529");
-    BOOST_TEST(s.lock_held() == "@270");
-    s.at(280ms);
-    BOOST_TEST(s.denied() == "join@530");
-    BOOST_TEST(s.joined(0) == "ON ITS OWN@530");
-    s.at(281ms);
-    s.lock_changed();
-    BOOST_TEST(s.denied() == "join@531");  // This is the first change in a long time.
+BOOST_FIXTURE_TEST_CASE(polling_stops_when_the_holder_keeps_the_lock, scene) {
+    stand_first_in_vain();
+    at(30ms);
+    lock_changed();
+    at(279ms);
+    BOOST_TEST(denied() == "lock POLL@529");
+    BOOST_TEST(lock_held() == "@270");
+    at(280ms);
+    BOOST_TEST(denied() == "join@530");
+    BOOST_TEST(joined(0) == "ON ITS OWN@530");
+    at(281ms);
+    lock_changed();
+    BOOST_TEST(denied() == "join@531");  // This is the first change in a long time.
 }
 
-BOOST_AUTO_TEST_CASE(polling_stops_behind_another_waiter) {
-    scene s;
-    s.stand_first_in_vain();
-    s.at(30ms);
-    s.lock_changed();
-    s.at(270ms);
-    s.timer();
-    BOOST_TEST(s.joined(7) == "@520");
-    BOOST_TEST(s.denied() == "join@520");
-    BOOST_TEST(s.joined(7) == "before@520");
-    BOOST_TEST(s.before_there() == "WAIT@520");
+BOOST_FIXTURE_TEST_CASE(polling_stops_behind_another_waiter, scene) {
+    stand_first_in_vain();
+    at(30ms);
+    lock_changed();
+    at(270ms);
+    timer();
+    BOOST_TEST(joined(7) == "@520");
+    BOOST_TEST(denied() == "join@520");
+    BOOST_TEST(joined(7) == "before@520");
+    BOOST_TEST(before_there() == "WAIT@520");
 }
 
-BOOST_AUTO_TEST_CASE(renewals_do_not_cause_polling) {
-    scene s;
-    s.stand_first();
+BOOST_FIXTURE_TEST_CASE(renewals_do_not_cause_polling, scene) {
+    stand_first();
     for (int i = 1; i != 20; ++i) {
-        s.at(i * 250ms);
-        s.lock_changed();
-        BOOST_TEST(s.denied() == "join@" + std::to_string((i + 1) * 250));
-        s.joined(0);
+        at(i * 250ms);
+        lock_changed();
+        BOOST_TEST(denied() == "join@" + std::to_string((i + 1) * 250));
+        joined(0);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_behind_another_never_polls) {
-    scene s;
-    s.stand_behind();
+BOOST_FIXTURE_TEST_CASE(a_waiter_behind_another_never_polls, scene) {
+    stand_behind();
     for (int i = 0; i != 10; ++i) {
-        s.lock_changed();
-        s.before_changed();
-        BOOST_TEST(s.denied() == "join@250");
-        s.joined(7);
-        BOOST_TEST(s.before_there() == "WAIT@250");
+        lock_changed();
+        before_changed();
+        BOOST_TEST(denied() == "join@250");
+        joined(7);
+        BOOST_TEST(before_there() == "WAIT@250");
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_denied_behind_others_waits_again) {
-    scene s;
-    s.stand_behind_an_old_ticket();
-    s.at(250ms);
-    s.timer();
-    s.joined(7);
-    s.lock_free();  // Its turn.
-    BOOST_TEST(s.denied() == "join@500");
-    BOOST_TEST(s.joined(7) == "WAIT@500");
-    s.before_changed();
-    s.lock_held();
-    BOOST_TEST(s.joined(0) == "WAIT@500");  // Earlier denials do not count any more.
+BOOST_FIXTURE_TEST_CASE(a_waiter_denied_behind_others_waits_again, scene) {
+    stand_behind_an_old_ticket();
+    at(250ms);
+    timer();
+    joined(7);
+    lock_free();  // Its turn.
+    BOOST_TEST(denied() == "join@500");
+    BOOST_TEST(joined(7) == "WAIT@500");
+    before_changed();
+    lock_held();
+    BOOST_TEST(joined(0) == "WAIT@500");  // Earlier denials do not count any more.
 }
 
-BOOST_AUTO_TEST_CASE(a_denial_during_a_rejoin_is_handled_afterwards) {
-    scene s;
-    s.stand_first();
-    s.lock_changed();
-    s.at(250ms);
-    s.timer();
-    BOOST_TEST(s.denied() == "@500");
-    BOOST_TEST(s.joined(0) == "join lock@500");
-    s.lock_held();
-    BOOST_TEST(s.joined(0) == "ON ITS OWN@500");
+BOOST_FIXTURE_TEST_CASE(a_denial_during_a_rejoin_is_handled_afterwards, scene) {
+    stand_first();
+    lock_changed();
+    at(250ms);
+    timer();
+    BOOST_TEST(denied() == "@500");
+    BOOST_TEST(joined(0) == "join lock@500");
+    lock_held();
+    BOOST_TEST(joined(0) == "ON ITS OWN@500");
 }
 
-BOOST_AUTO_TEST_CASE(the_head_asks_again_when_all_keys_may_have_changed) {
-    scene s;
-    s.stand_first();
-    BOOST_TEST(s.all_changed() == "join lock@250");
-    s.joined(0);
-    BOOST_TEST(s.lock_free() == "TURN@250");
+BOOST_FIXTURE_TEST_CASE(the_head_asks_again_when_all_keys_may_have_changed, scene) {
+    stand_first();
+    BOOST_TEST(all_changed() == "join lock@250");
+    joined(0);
+    BOOST_TEST(lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_or_silent_queue_server_is_reported_as_broken) {
-    scene s;
-    s.join();
-    BOOST_TEST(s.failed() == "BROKEN@250");
+BOOST_FIXTURE_TEST_CASE(a_failed_or_silent_queue_server_is_reported_as_broken, scene) {
+    join();
+    BOOST_TEST(failed() == "BROKEN@250");
 
     scene t;
     t.stand_behind();
@@ -502,19 +472,18 @@ BOOST_AUTO_TEST_CASE(a_failed_or_silent_queue_server_is_reported_as_broken) {
 }
 
 /// Idle waiters cost the queue server little. An unreported fault at most doubles a wait.
-BOOST_AUTO_TEST_CASE(a_long_waiting_client_rejoins_less_often) {
-    scene s;
-    s.stand_behind();
+BOOST_FIXTURE_TEST_CASE(a_long_waiting_client_rejoins_less_often, scene) {
+    stand_behind();
     std::string joins;
     for (int i = 1; i != 70; ++i) {
-        s.at(i * 250ms);
-        const std::string asked = s.timer();
+        at(i * 250ms);
+        const std::string asked = timer();
         if (asked.starts_with("join")) {
-            joins += std::to_string(i * 250) + " " + std::to_string(s.p.ttl() / 1ms) + ", ";
-            s.joined(7);
+            joins += std::to_string(i * 250) + " " + std::to_string(p.ttl() / 1ms) + ", ";
+            joined(7);
         }
         if (asked.starts_with("join lock")) {
-            s.lock_held(1h);
+            lock_held(1h);
         }
     }
     BOOST_TEST(joins ==

@@ -45,8 +45,7 @@ asio::awaitable<void> cancel(pending_acquire& one) {
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *label("fault-01")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (auto& server : instances) {
             server.command({"CONFIG", "RESETSTAT"});
@@ -81,7 +80,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *labe
         co_await async_wait_until([&] { return instances.holding("other") == 5; });
         BOOST_TEST(executed(instances, "set") == 5U);
         BOOST_TEST(instances.keys() == 5U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label("fault-01")) {
@@ -110,19 +109,17 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_of_type_none_cancels_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending_acquire one;
         one.start(mutex(locks, "x"));
         one.signal.emit(cancellation_type::none);
         co_await async_wait_until([&] { return one.result.has_value(); });
         BOOST_TEST(one.granted.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancellation_after_completion_has_no_effect) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending_acquire one;
         one.start(mutex(locks, "x"));
         co_await async_wait_until([&] { return one.result.has_value(); });
@@ -130,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_cancellation_after_completion_has_no_effect) {
         co_await asio::post(asio::deferred);
         BOOST_TEST(one.granted.valid());
         BOOST_TEST(locks.counters().held == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_completes_immediately) {
@@ -160,8 +157,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_completes_immediately) {
 /// sooner or later. A reachable server is free again immediately, the others when they can be reached.
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("fault-02")) {
     for (const std::size_t silent : {0U, 3U, 5U}) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, quiet_config());
+        run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
             co_await all_ready(locks);
             if (silent > 0) {
                 instances[0].pause();
@@ -193,7 +189,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("
             BOOST_TEST(locks.counters().undone == 1U);
             BOOST_TEST(instances.keys() == 0U);
             BOOST_TEST(executed(instances[4], "set") == before + (silent == 5 ? 1 : 0));
-        }());
+        });
     }
 }
 
@@ -288,8 +284,7 @@ BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
 }
 
 BOOST_AUTO_TEST_CASE(a_release_cancelled_before_sending_is_still_executed, *label("fault-04")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (int i = 0; i != 5; ++i) {
             for (const auto type : every_type) {
@@ -308,12 +303,11 @@ BOOST_AUTO_TEST_CASE(a_release_cancelled_before_sending_is_still_executed, *labe
                 BOOST_TEST((after_all == release_result::released));
             }
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_release_cancelled_after_sending_is_still_executed, *label("fault-04")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (const way held_back : {way::to_server, way::to_client}) {
             lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
@@ -342,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_release_cancelled_after_sending_is_still_executed, *label
             const auto after_all = co_await held.release();
             BOOST_TEST((after_all == release_result::released));
         }
-    }());
+    });
 }
 
 /// The servers cannot be reached again before the client is destroyed.
@@ -373,8 +367,7 @@ BOOST_AUTO_TEST_CASE(the_ttl_ends_a_lock_whose_cancelled_release_never_arrives,
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_valid) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(5s)).acquire();
         for (const auto type : every_type) {
@@ -391,12 +384,11 @@ BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_valid) {
         co_await held.extend(20s);
         const auto released = co_await held.release();
         BOOST_TEST((released == release_result::released));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_wait_lost_leaves_the_lease_valid) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         for (const auto type : every_type) {
             asio::cancellation_signal signal;
@@ -412,12 +404,11 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_lost_leaves_the_lease_valid) {
             BOOST_TEST((e == aborted));
         }
         BOOST_TEST(held.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_close_continues_in_the_background) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x").acquire();
         asio::cancellation_signal signal;
@@ -429,13 +420,12 @@ BOOST_AUTO_TEST_CASE(a_cancelled_close_continues_in_the_background) {
         held = lease();
         co_await locks.close();
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 /// A cancellation does not disturb the commands of another lock.
 BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_disturb_others) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (int i = 0; i != 100; ++i) {
             std::array<pending_acquire, 4> victims;
@@ -462,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_disturb_others) {
         BOOST_TEST(locks.counters().unavailable == 0U);
         BOOST_TEST(locks.counters().renewals_failed == 0U);
         BOOST_TEST(ready_instances(locks) == 5U);
-    }());
+    });
 }
 
 /// Cancels an acquire when `is_time()` is true, and returns the details of its error.
@@ -516,8 +506,7 @@ BOOST_AUTO_TEST_CASE(the_error_reports_that_too_few_instances_are_connected) {
 }
 
 BOOST_AUTO_TEST_CASE(the_error_reports_that_the_lock_is_held) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         co_await all_ready(others);
@@ -533,7 +522,7 @@ BOOST_AUTO_TEST_CASE(the_error_reports_that_the_lock_is_held) {
         const std::string in_local_queue = co_await details_when_cancelled(
             mutex(others, "x"), [&] { return others.counters().queued > 0; });
         BOOST_TEST(in_local_queue == "'x': this client holds it already");
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_error_reports_a_key_without_ttl) {
@@ -560,8 +549,7 @@ BOOST_AUTO_TEST_CASE(the_error_reports_a_key_without_ttl) {
 }
 
 BOOST_AUTO_TEST_CASE(the_error_of_a_closed_client_names_the_resource) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending_acquire one;
         one.start(mutex(locks, "x"));
         co_await locks.close();
@@ -570,7 +558,7 @@ BOOST_AUTO_TEST_CASE(the_error_of_a_closed_client_names_the_resource) {
         BOOST_TEST(one.result->message() == "the lock client is closed: 'x'");
         const auto [e, none] = co_await mutex(locks, "y").acquire(asio::as_tuple);
         BOOST_TEST(e.message() == "the lock client is closed: 'y'");
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

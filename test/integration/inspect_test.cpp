@@ -68,8 +68,7 @@ struct three : shared_servers<3> {
 // --- What is reported -------------------------------------------------------------------------------
 
 BOOST_FIXTURE_TEST_CASE(the_holder_of_a_mutex_is_reported, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, labelled(instances.config()));
+    run_test(labelled(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         mutex lock(locks, "x", with_ttl(1min));
         const inspection before = co_await locks.inspect("x");
@@ -101,12 +100,11 @@ BOOST_FIXTURE_TEST_CASE(the_holder_of_a_mutex_is_reported, three) {
         BOOST_TEST(locks.counters().attempts == 1U);  // An inspection is none.
         co_await held.release();
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(every_kind_of_lock_is_recognized, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lock_options fenced = with_ttl(1min);
         fenced.fencing = true;
@@ -151,12 +149,11 @@ BOOST_FIXTURE_TEST_CASE(every_kind_of_lock_is_recognized, three) {
         several = lease();
         co_await locks.close();
         co_await others.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(results_and_values_are_recognized, shared_servers<1>) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, calm(instances.config()));
+    run_test(calm(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const auto body = []() -> asio::awaitable<std::string> { co_return "done"; };
         const once_options options;
@@ -184,12 +181,11 @@ BOOST_FIXTURE_TEST_CASE(results_and_values_are_recognized, shared_servers<1>) {
         BOOST_TEST((first_of(of_theirs).content == key_content::other_string));
         BOOST_TEST(of_theirs.holders.at(0).token == "somebody else");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(waiters_are_reported_by_the_instance_that_keeps_the_queue, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         client others(co_await asio::this_coro::executor, configuration());
         co_await all_ready(others);
@@ -210,12 +206,11 @@ BOOST_FIXTURE_TEST_CASE(waiters_are_reported_by_the_instance_that_keeps_the_queu
         co_await held.release();
         co_await locks.close();
         co_await others.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_lock_on_a_minority_has_no_holder, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         hold_by_hand(instances[1], "x", 1min);
         const inspection found = co_await locks.inspect("x");
@@ -230,13 +225,12 @@ BOOST_FIXTURE_TEST_CASE(a_lock_on_a_minority_has_no_holder, three) {
         BOOST_TEST(broken.is_ended);
         BOOST_TEST(instances.keys() == 0U);
         co_await locks.close();
-    }());
+    });
 }
 
 /// The quorum lasts as long as the second longest of three.
 BOOST_FIXTURE_TEST_CASE(a_holder_ends_when_its_quorum_does, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         hold_by_hand(instances[0], "x", 100s);
         hold_by_hand(instances[1], "x", 300s);
@@ -255,7 +249,7 @@ BOOST_FIXTURE_TEST_CASE(a_holder_ends_when_its_quorum_does, three) {
         BOOST_TEST((lasting.holders.at(0).until == steady_clock::time_point::max()));
         BOOST_TEST((lasting.instances[2].holders.at(0).remaining == milliseconds::max()));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_name_of_any_bytes_is_inspected_and_broken) {
@@ -284,8 +278,7 @@ BOOST_AUTO_TEST_CASE(a_name_of_any_bytes_is_inspected_and_broken) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_down_is_reported_with_its_reason) {
     servers instances(3);
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, calm(instances.config()));
+    run_test(calm(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         co_await settled_votes(locks);
@@ -316,7 +309,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_down_is_reported_with_its_reason) {
         BOOST_TEST(!again.is_ended);
         held = lease();
         co_await locks.close(asio::as_tuple(asio::use_awaitable));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_silent_server_delays_by_its_timeout_only) {
@@ -360,8 +353,7 @@ BOOST_FIXTURE_TEST_CASE(a_new_client_waits_for_its_connections, three) {
 // --- What is broken ---------------------------------------------------------------------------------
 
 BOOST_FIXTURE_TEST_CASE(a_broken_lock_is_free_at_once_and_its_holder_reports_the_loss, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client former(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& former) -> asio::awaitable<void> {
         co_await all_ready(former);
         client next(co_await asio::this_coro::executor, configuration());
         co_await all_ready(next);
@@ -389,13 +381,12 @@ BOOST_FIXTURE_TEST_CASE(a_broken_lock_is_free_at_once_and_its_holder_reports_the
         co_await former.close();
         co_await next.close();
         co_await tool.close();
-    }());
+    });
 }
 
 /// Servers do not notify a client of its own writes.
 BOOST_FIXTURE_TEST_CASE(waiters_of_the_same_client_are_notified, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client former(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& former) -> asio::awaitable<void> {
         co_await all_ready(former);
         client locks(co_await asio::this_coro::executor, configuration());
         co_await all_ready(locks);
@@ -412,12 +403,11 @@ BOOST_FIXTURE_TEST_CASE(waiters_of_the_same_client_are_notified, three) {
         held = lease();
         co_await locks.close();
         co_await former.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_wrong_token_removes_nothing, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         lease permit = co_await semaphore(locks, "s", 5, with_ttl(1min)).acquire();
@@ -437,12 +427,11 @@ BOOST_FIXTURE_TEST_CASE(a_wrong_token_removes_nothing, three) {
         held = lease();
         permit = lease();
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(one_reader_and_one_permit_can_be_removed, three) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration());
+    run_test(configuration(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         client others(co_await asio::this_coro::executor, configuration());
         co_await all_ready(others);
@@ -469,7 +458,7 @@ BOOST_FIXTURE_TEST_CASE(one_reader_and_one_permit_can_be_removed, three) {
         two = lease();
         co_await locks.close();
         co_await others.close();
-    }());
+    });
 }
 
 // --- Deployments ------------------------------------------------------------------------------------
@@ -495,8 +484,7 @@ BOOST_AUTO_TEST_CASE(memory_instances_are_inspected_and_broken) {
 
 BOOST_AUTO_TEST_CASE(a_name_in_a_cluster_is_inspected_and_broken_while_its_slot_moves) {
     redis_cluster cluster(2);
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, config_of(cluster.uri()));
+    run_test(config_of(cluster.uri()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lock_options options = with_ttl(1min);
         options.fencing = true;
@@ -527,7 +515,7 @@ BOOST_AUTO_TEST_CASE(a_name_in_a_cluster_is_inspected_and_broken_while_its_slot_
         BOOST_TEST(found.holders.at(0).token == token_of(plain));
         plain = lease();
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_name_behind_sentinels_is_inspected_and_broken) {
@@ -594,8 +582,7 @@ BOOST_FIXTURE_TEST_CASE(the_script_of_an_inspection_writes_nothing, shared_serve
 // --- Errors -----------------------------------------------------------------------------------------
 
 BOOST_FIXTURE_TEST_CASE(impossible_arguments_are_refused, shared_servers<1>) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, calm(instances.config()));
+    run_test(calm(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
         const std::size_t calls = executed(instances, "evalsha");
@@ -616,12 +603,11 @@ BOOST_FIXTURE_TEST_CASE(impossible_arguments_are_refused, shared_servers<1>) {
         }
         BOOST_TEST(executed(instances, "evalsha") == calls);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closed_client_fails, shared_servers<1>) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, calm(instances.config()));
+    run_test(calm(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         constexpr auto as_tuple = asio::as_tuple(asio::use_awaitable);
         co_await locks.close();
@@ -633,13 +619,12 @@ BOOST_FIXTURE_TEST_CASE(a_closed_client_fails, shared_servers<1>) {
         // NOLINTNEXTLINE(bugprone-use-after-move): this is the subject of the test
         const auto [e3, nothing] = co_await locks.inspect("x", as_tuple);
         BOOST_TEST((e3 == errc::client_closed), e3.message());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_inspection_can_be_cancelled) {
     servers instances(1);
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, calm(instances.config()));
+    run_test(calm(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         instances[0].pause();
         const auto [e, found] = co_await locks.inspect(
@@ -653,7 +638,7 @@ BOOST_AUTO_TEST_CASE(an_inspection_can_be_cancelled) {
         co_await locks.close();
         co_await async_wait_until([&] { return closed.has_value(); });
         BOOST_TEST((!*closed || *closed == errc::client_closed), closed->message());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_words_for_contents_are_complete) {

@@ -36,8 +36,7 @@ BOOST_AUTO_TEST_CASE(an_empty_lease_is_invalid_and_has_no_resource) {
 }
 
 BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl_prolongs_validity_and_keys) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(5s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
@@ -47,12 +46,11 @@ BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl_prolongs_validity_and_keys) {
             return std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x") > 55s; });
         });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_watchdog_keeps_to_an_extension_with_a_shorter_ttl) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(60s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
@@ -64,12 +62,11 @@ BOOST_AUTO_TEST_CASE(the_watchdog_keeps_to_an_extension_with_a_shorter_ttl) {
         // The keys keep their longer ttl.
         BOOST_TEST(std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x") > 50s; }));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(extend_prolongs_a_lease_without_watchdog_until_it_expires) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x", without_watchdog(500ms)).acquire();
         for (int i = 0; i != 3; ++i) {
             co_await held.extend(500ms);
@@ -79,12 +76,11 @@ BOOST_AUTO_TEST_CASE(extend_prolongs_a_lease_without_watchdog_until_it_expires) 
         BOOST_TEST((held.loss() == errc::lease_expired));
         const auto [e] = co_await held.extend(500ms, asio::as_tuple);
         BOOST_TEST((e == errc::lease_expired));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(concurrent_extends_complete_in_order) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x").acquire();
         std::string order;
@@ -94,12 +90,11 @@ BOOST_AUTO_TEST_CASE(concurrent_extends_complete_in_order) {
         co_await async_wait_until([&] { return order.size() == 3; });
         BOOST_TEST(order == "abc");
         BOOST_TEST((held.valid_until() > steady_clock::now() + 80s));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_out_of_bounds_is_refused, *label("fault-35")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         for (const milliseconds ttl :
              {0ms, -1ms, 1ms, 9ms, milliseconds(24h) + 1ms, milliseconds::max()}) {
@@ -108,12 +103,11 @@ BOOST_AUTO_TEST_CASE(a_ttl_out_of_bounds_is_refused, *label("fault-35")) {
             BOOST_TEST(refused.details().find("'x': ttl: ") == 0U, refused.message());
         }
         BOOST_TEST(held.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(extend_and_wait_lost_after_release_fail_with_not_held) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         co_await held.release();
         const auto [e] = co_await held.extend(10s, asio::as_tuple);
@@ -122,12 +116,11 @@ BOOST_AUTO_TEST_CASE(extend_and_wait_lost_after_release_fail_with_not_held) {
         const auto [wait_error] = co_await held.wait_lost(asio::as_tuple);
         BOOST_TEST((wait_error == errc::not_held));
         BOOST_TEST(!held.loss());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_release_ends_an_extension_that_is_under_way) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x").acquire();
         error extended;
@@ -137,12 +130,11 @@ BOOST_AUTO_TEST_CASE(a_release_ends_an_extension_that_is_under_way) {
         BOOST_TEST((extended == errc::not_held));
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(release_is_idempotent) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         for (int i = 0; i != 3; ++i) {
             const auto result = co_await held.release();
@@ -160,22 +152,20 @@ BOOST_AUTO_TEST_CASE(release_is_idempotent) {
         }
         co_await async_wait_until([&] { return released == 3; });
         BOOST_TEST(locks.counters().released == 2U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(release_reports_lost_if_the_keys_were_deleted) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         instances.flush();
         const auto result = co_await held.release();
         BOOST_TEST((result == release_result::lost));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(release_leaves_the_successors_keys_alone) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x").acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
@@ -186,7 +176,7 @@ BOOST_AUTO_TEST_CASE(release_leaves_the_successors_keys_alone) {
         BOOST_TEST((result == release_result::lost));
         co_await settled(locks);
         BOOST_TEST(instances.holding("x") == 5U);
-    }());
+    });
 }
 
 /// The release completes promptly, with a result of its own, whether the servers are reachable or not.
@@ -194,8 +184,7 @@ BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *labe
     servers three(3);
     enum class keys { still_there, expired, unreachable };
     for (const keys state : {keys::still_there, keys::expired, keys::unreachable}) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, three.config());
+        run_test(three.config(), [&](client& locks) -> asio::awaitable<void> {
             co_await all_ready(locks);
             lease held = co_await mutex(locks, "x", without_watchdog(300ms)).acquire();
             if (state == keys::unreachable) {
@@ -218,15 +207,14 @@ BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *labe
             BOOST_TEST(locks.counters().lost == 1U);
             const release_result again = co_await held.release();
             BOOST_TEST((again == release_result::expired), to_string(again));
-        }());
+        });
     }
 }
 
 /// The program stalls until the ttl is over, so the client has not yet detected the end.
 BOOST_AUTO_TEST_CASE(release_after_a_blocked_event_loop_reports_expired, *label("fault-16")) {
     for (const lock_options& options : {without_watchdog(200ms), with_ttl(200ms)}) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
+        run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
             co_await all_ready(locks);
             lease held = co_await mutex(locks, "x", options).acquire();
             // No other handler runs in this loop.
@@ -237,7 +225,7 @@ BOOST_AUTO_TEST_CASE(release_after_a_blocked_event_loop_reports_expired, *label(
             BOOST_TEST(!e, e.message());
             BOOST_TEST((result == release_result::expired), to_string(result));
             BOOST_TEST((prompt.elapsed() < 1s));
-        }());
+        });
     }
 }
 
@@ -302,8 +290,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_moved_from_keeps_its_executor) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_can_be_moved) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease first = co_await mutex(locks, "x").acquire();
         const std::string token(first.token());
         lease second = std::move(first);
@@ -315,24 +302,22 @@ BOOST_AUTO_TEST_CASE(a_lease_can_be_moved) {
         const auto [e, result] = co_await first.release(asio::as_tuple);
         BOOST_TEST((e == errc::not_held));
         BOOST_TEST(locks.counters().held == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(assigning_over_a_held_lease_releases_it) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         held = co_await mutex(locks, "y").acquire();
         BOOST_TEST(held.resource() == "y");
         co_await async_wait_until([&] { return instances.holding("x") == 0; });
         BOOST_TEST(held.valid());
         BOOST_TEST(instances.holding("y") >= 3U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_destructor_releases_in_the_background) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         {
             const lease held = co_await mutex(locks, "x").acquire();
@@ -341,12 +326,11 @@ BOOST_AUTO_TEST_CASE(the_destructor_releases_in_the_background) {
         co_await async_wait_until([&] { return instances.holding("x") == 0; });
         co_await settled(locks);
         BOOST_TEST(locks.counters().released == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_may_outlive_its_lease) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         std::optional<lease> held = co_await mutex(locks, "x").acquire();
         std::optional<error> waited;
         std::optional<release_result> released;
@@ -357,7 +341,7 @@ BOOST_AUTO_TEST_CASE(an_operation_may_outlive_its_lease) {
         BOOST_TEST((*released == release_result::released));
         BOOST_TEST_REQUIRE(waited.has_value());
         BOOST_TEST((*waited == errc::not_held));
-    }());
+    });
 }
 
 /// A third party deletes all keys, or only the key of this lock.
@@ -366,8 +350,7 @@ const std::vector<std::vector<std::string>> deletions{{"FLUSHALL"}, {"DEL", "x"}
 /// The loss is reported long before the ttl is over, and the keys are not created again.
 BOOST_AUTO_TEST_CASE(deleting_the_keys_on_a_majority_loses_the_lease, *label("fault-25")) {
     for (const auto& deletion : deletions) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
+        run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
             client others(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(locks);
             co_await all_ready(others);
@@ -396,7 +379,7 @@ BOOST_AUTO_TEST_CASE(deleting_the_keys_on_a_majority_loses_the_lease, *label("fa
             BOOST_TEST(locks.counters().released == 0U);
             const auto next = co_await mutex(others, "x").try_acquire();
             BOOST_TEST(next.has_value());
-        }());
+        });
     }
 }
 
@@ -435,8 +418,7 @@ BOOST_AUTO_TEST_CASE(keys_deleted_on_a_minority_are_restored, *label("fault-25")
 }
 
 BOOST_AUTO_TEST_CASE(another_holders_key_on_a_minority_is_left_alone) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(2s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
@@ -447,12 +429,11 @@ BOOST_AUTO_TEST_CASE(another_holders_key_on_a_minority_is_left_alone) {
         co_await settled(locks);
         BOOST_TEST(instances[2].command({"GET", "x"}).value() == "somebody else");
         BOOST_TEST(instances.holding("x") == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_that_is_never_released, *label("fault-17")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lock_options options = with_ttl(1s);
         options.max_hold = 1500ms;
         const stopwatch held_for;
@@ -470,24 +451,22 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_that_is_never_released, *label("fault
         const lease next = co_await mutex(locks, "x").acquire();
         BOOST_TEST(next.valid());
         BOOST_TEST(!held.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_shortly_before_its_end) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x", without_watchdog(4s)).acquire();
         const told_of_loss told = co_await told_when_lost(held);
         BOOST_TEST(told.in_time());
         BOOST_TEST((told.left() <= 200ms));
         BOOST_TEST((held.loss() == errc::lease_expired));
         BOOST_TEST(locks.counters().renewed == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         client rival(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         const mutex m(locks, "x", renewed_every(100ms, 2s));
@@ -523,12 +502,11 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
         BOOST_TEST(locks.counters().released == 0U);
         BOOST_TEST(locks.counters().handed_off == 0U);
         BOOST_TEST(locks.counters().renewed <= renewed + 1);  // The renewal of the next lease.
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(close_leaves_the_keys_of_an_abandoned_lease) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
@@ -538,19 +516,18 @@ BOOST_AUTO_TEST_CASE(close_leaves_the_keys_of_an_abandoned_lease) {
         BOOST_TEST(instances.holding("x") == 5U);
         BOOST_TEST(std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x").has_value(); }));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(several_wait_lost_calls_complete_on_a_loss) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x", without_watchdog(200ms)).acquire();
         int told = 0;
         for (int i = 0; i != 3; ++i) {
             held.wait_lost([&](error e) { told += e ? 0 : 1; });
         }
         co_await async_wait_until([&] { return told == 3; });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

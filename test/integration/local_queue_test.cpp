@@ -74,8 +74,7 @@ lock_options patient(std::size_t limit) {
 }
 
 BOOST_AUTO_TEST_CASE(waiters_acquire_in_the_order_of_arrival) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         crowd all;
         all.enter(mutex(locks, "x"), 500);
@@ -90,12 +89,11 @@ BOOST_AUTO_TEST_CASE(waiters_acquire_in_the_order_of_arrival) {
         co_await settled(locks);
         BOOST_TEST(locks.counters().released == 500U);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(handoff_limit_bounds_the_number_of_handoffs) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const std::size_t sets_before = executed(instances, "set");
         const std::size_t joins_before =
@@ -113,12 +111,11 @@ BOOST_AUTO_TEST_CASE(handoff_limit_bounds_the_number_of_handoffs) {
         const std::size_t sets = executed(instances, "set") - sets_before;
         const std::size_t joins = executed(instances, "rpush") - joins_before;
         BOOST_TEST(sets == 5 * locks.counters().attempts + 2 * joins);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(no_handoff_happens_after_handoff_time) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lock_options options = patient(1000);
         options.handoff_time = 20ms;
@@ -133,12 +130,11 @@ BOOST_AUTO_TEST_CASE(no_handoff_happens_after_handoff_time) {
         co_await async_wait_until([&] { return second.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST(locks.counters().handed_off == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_handoff_needs_no_round_trip) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const mutex lock(locks, "x", patient(1000));
         std::optional<lease> first = co_await lock.acquire();
@@ -153,12 +149,11 @@ BOOST_AUTO_TEST_CASE(a_handoff_needs_no_round_trip) {
             server.resume();
         }
         co_await settled(locks);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_single_attempt_on_a_held_lock_fails_immediately) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
         for (int i = 0; i != 3; ++i) {
@@ -176,12 +171,11 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_on_a_held_lock_fails_immediately) {
         co_await held.release();
         const auto granted = co_await lock.try_acquire();
         BOOST_TEST(granted.has_value());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_queued_waiter_gives_up_after_the_time_of_its_attempts) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const lease held = co_await mutex(locks, "a name").acquire();
         lock_options options;
         options.retry = {20ms, 50ms, 4};  // The pauses are at most 20, 40 and 50 ms.
@@ -194,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_queued_waiter_gives_up_after_the_time_of_its_attempts) {
         BOOST_TEST((waited.elapsed() >= 110ms));
         BOOST_TEST((waited.elapsed() < 2s));
         BOOST_TEST(locks.counters().attempts == 1U);
-    }());
+    });
 }
 
 /// The holder has released, and no other waiter is ahead.
@@ -226,8 +220,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_attempts_if_its_turn_and_its_timeout_coincide) {
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         std::optional<lease> held = co_await lock.acquire();
         crowd before;
@@ -241,12 +234,11 @@ BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
         held.reset();
         co_await before.done();
         co_await after.done();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_waiters_leave_the_middle_of_the_queue) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x", patient(1000));
         std::optional<lease> held = co_await lock.acquire();
         crowd all;
@@ -269,7 +261,7 @@ BOOST_AUTO_TEST_CASE(cancelled_waiters_leave_the_middle_of_the_queue) {
         }
         BOOST_TEST(locks.counters().attempts == 1U);
         BOOST_TEST(locks.counters().cancelled == 66U);
-    }());
+    });
 }
 
 // Cancels the operation that attempts to acquire the key, and waiters that have just become the next ones.
@@ -295,8 +287,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_attempts_if_the_first_is_cancelled) {
 }
 
 BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         client other(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         lock_options options = patient(1000);
@@ -323,13 +314,12 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
         BOOST_TEST((std::adjacent_find(fences.begin(), fences.end(), std::greater_equal<>()) ==
                     fences.end()));
         BOOST_TEST(locks.counters().handed_off > 150U);
-    }());
+    });
 }
 
 /// The keys are deleted, and another client acquires the lock with a fence larger than any before.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_with_deleted_keys_is_not_handed_off) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
         options.fencing = true;
@@ -356,13 +346,12 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_with_deleted_keys_is_not_handed_off) {
         co_await waiting[0].granted.release();
         co_await async_wait_until([&] { return waiting[1].granted.valid(); });
         BOOST_TEST(waiting[1].granted.fence() > before);
-    }());
+    });
 }
 
 /// The next waiter gives up while the servers advance the counter.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_is_released_if_the_next_waiter_cancels) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         lock_options options = patient(10);
         options.fencing = true;
         const mutex lock(locks, "x", options);
@@ -378,12 +367,11 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_is_released_if_the_next_waiter_cancels) {
         BOOST_TEST((second.result->code() == aborted));
         co_await settled(locks);
         BOOST_TEST(instances.holding("x") == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_to_a_lock_with_other_options) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         lock_options longer = patient(1000);
         longer.ttl = 20s;
@@ -400,12 +388,11 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_to_a_lock_with_other_options) {
         co_await waiting.granted.release();
         co_await async_wait_until([&] { return third.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_extended_to_another_ttl_is_not_handed_off) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         for (const auto ttl : {20s, 5s}) {
             lease held = co_await lock.acquire();
@@ -418,12 +405,11 @@ BOOST_AUTO_TEST_CASE(a_lease_extended_to_another_ttl_is_not_handed_off) {
             BOOST_TEST(locks.counters().attempts == attempts + 1);
         }
         BOOST_TEST(locks.counters().handed_off == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_during_an_extension) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
         pending_acquire waiting;
@@ -434,12 +420,11 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_during_an_extension) {
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST((extended && *extended == errc::not_held));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_is_not_handed_off) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x", without_watchdog(10s));
         lease held = co_await lock.acquire();
         pending_acquire waiting;
@@ -448,12 +433,11 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_is_not_handed_off) {
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST((waiting.granted.valid_until() > steady_clock::now() + 9s));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x", patient(1000));
         lease first = co_await lock.acquire();
         pending_acquire second;
@@ -487,12 +471,11 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
         co_await second.granted.release();
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_watchdog_renews_a_lease_after_a_handoff) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         lock_options options = patient(1000);
         options.ttl = 3s;
         options.renew = 200ms;
@@ -517,12 +500,11 @@ BOOST_AUTO_TEST_CASE(the_watchdog_renews_a_lease_after_a_handoff) {
         BOOST_TEST(!*lost);
         BOOST_TEST((second.granted.loss() == errc::lease_lost));
         BOOST_TEST(!first.loss());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_restarts_at_a_handoff) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         lock_options options = patient(10);
         options.max_hold = 2s;
         const mutex lock(locks, "x", options);
@@ -538,12 +520,11 @@ BOOST_AUTO_TEST_CASE(max_hold_restarts_at_a_handoff) {
         BOOST_TEST((released.elapsed() >= 1800ms));
         BOOST_TEST((second.granted.loss() == errc::max_hold_exceeded));
         BOOST_TEST(!first.loss());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x", renewed_every(50ms, 2s));
         const lease first = co_await lock.acquire();
         pending_acquire second;
@@ -556,7 +537,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
         BOOST_TEST(locks.counters().handed_off == 0U);
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST(second.granted.token() != first.token());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
@@ -646,8 +627,7 @@ BOOST_AUTO_TEST_CASE(all_waiters_acquire_when_the_servers_are_back) {
 }
 
 BOOST_AUTO_TEST_CASE(closing_fails_all_waiters) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
@@ -668,7 +648,7 @@ BOOST_AUTO_TEST_CASE(closing_fails_all_waiters) {
         BOOST_TEST(locks.counters().queued == 0U);
         BOOST_TEST(locks.counters().acquiring == 0U);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_context_may_be_destroyed_while_waiters_are_queued) {

@@ -73,6 +73,17 @@ struct shared_servers_far_away : shared_servers<N> {
     }
 };
 
+/// Runs a coroutine test with a client.
+template <typename Test>
+void run_test(const config& configuration, const Test& test,
+              boost::source_location location = BOOST_CURRENT_LOCATION) {
+    const auto with_a_client = [&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await test(locks);
+    };
+    run_test(with_a_client(), 60s, location);
+}
+
 inline lock_options with_ttl(milliseconds ttl) {
     lock_options options;
     options.ttl = ttl;

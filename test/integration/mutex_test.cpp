@@ -47,13 +47,12 @@ BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(a_mutex_is_not_reentrant) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         mutex lock(locks, "x");
         const lease held = co_await lock.acquire();
         const auto second = co_await lock.try_acquire();
         BOOST_TEST(!second.has_value());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(acquire_waits_for_the_release) {
@@ -129,18 +128,16 @@ BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
 }
 
 BOOST_AUTO_TEST_CASE(the_maximum_timeout_and_deadline_are_accepted) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const auto first = co_await mutex(locks, "x").try_acquire_for(mutex::duration::max());
         BOOST_TEST(first.has_value());
         const auto second = co_await mutex(locks, "y").try_acquire_until(mutex::time_point::max());
         BOOST_TEST(second.has_value());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_respected) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (std::size_t i : {0U, 2U, 4U}) {
             hold_by_hand(instances[i], "x", 1min);
@@ -151,12 +148,11 @@ BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_respected) {
         // The keys are the other holder's. The partial grants of this client were rolled back.
         BOOST_TEST(instances.holding("x") == 3U);
         BOOST_TEST(instances[0].command({"GET", "x"}).value() == "somebody else");
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(another_holder_on_a_minority_is_no_obstacle) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         hold_by_hand(instances[1], "x", 1min);
         hold_by_hand(instances[3], "x", 1min);
@@ -166,13 +162,12 @@ BOOST_AUTO_TEST_CASE(another_holder_on_a_minority_is_no_obstacle) {
         BOOST_TEST((result == release_result::released));
         co_await settled(locks);
         BOOST_TEST(instances.holding("x") == 2U);
-    }());
+    });
 }
 
 /// A waiter attempts again when the holder's key has expired, even if its backoff is longer.
 BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (auto& server : instances) {
             hold_by_hand(server, "x", 400ms);
@@ -184,12 +179,11 @@ BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
         BOOST_TEST(held.valid());
         BOOST_TEST((waited.elapsed() < 5s));  // The backoff would be at least half a minute.
         BOOST_TEST(locks.counters().attempts <= 4U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(acquire_fails_after_the_configured_number_of_attempts) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (auto& server : instances) {
             hold_by_hand(server, "x", 1min);
@@ -201,7 +195,7 @@ BOOST_AUTO_TEST_CASE(acquire_fails_after_the_configured_number_of_attempts) {
         BOOST_TEST((e == condition::contended));
         BOOST_TEST(e.details().find("held by another holder") != std::string::npos, e.message());
         BOOST_TEST(locks.counters().attempts == 3U);
-    }());
+    });
 }
 
 /// Each command creates a key "x" that is not a lock.
@@ -236,8 +230,7 @@ void check_unchanged(servers& instances, std::size_t first, const std::string& d
 }
 
 BOOST_AUTO_TEST_CASE(a_foreign_key_counts_as_another_holder, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (const strings& oddity : oddities) {
             std::string dump;
@@ -261,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_key_counts_as_another_holder, *label("fault-34"))
         for (const auto& instance : locks.instances()) {
             BOOST_TEST(instance.reason.empty());  // No connection was lost.
         }
-    }());
+    });
 }
 
 struct other_value {
@@ -279,8 +272,7 @@ const std::vector<other_value> other_values{
 
 /// The error used to be "held by another", which hid the cause.
 BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lock_options options;
         options.retry.attempts = 5;
@@ -316,13 +308,12 @@ BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-
             }
         }
         BOOST_TEST(locks.counters().unavailable == 0U);
-    }());
+    });
 }
 
 /// The same applies in the remote queue, where only one instance reports the key.
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_reports_the_type_of_a_foreign_key, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (auto& server : instances) {
             put(server, {"RPUSH", "x", "1"});
@@ -338,12 +329,11 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_reports_the_type_of_a_foreign_key, *labe
             told = e.details();
         }
         BOOST_TEST(tells(), told);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_reports_the_type_of_a_foreign_key, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         lock_options options;
         options.renew = 0ms;
@@ -372,13 +362,12 @@ BOOST_AUTO_TEST_CASE(a_loss_reports_the_type_of_a_foreign_key, *label("fault-34"
                 BOOST_TEST((co_await held.release() == release_result::lost));
             }
         }
-    }());
+    });
 }
 
 /// The keys exist before the lock is acquired, or replace its keys while it is held.
 BOOST_AUTO_TEST_CASE(foreign_keys_on_a_minority_are_left_alone, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (const strings& oddity : oddities) {
             for (const bool before : {true, false}) {
@@ -405,12 +394,11 @@ BOOST_AUTO_TEST_CASE(foreign_keys_on_a_minority_are_left_alone, *label("fault-34
                 BOOST_TEST(instances.keys() == 2U);
             }
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(foreign_keys_on_a_majority_cause_a_loss, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (const strings& oddity : oddities) {
             instances.flush();
@@ -428,12 +416,11 @@ BOOST_AUTO_TEST_CASE(foreign_keys_on_a_majority_cause_a_loss, *label("fault-34")
             check_unchanged(instances, 2, dump);
             BOOST_TEST(instances.keys() == 3U);
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(acquire_succeeds_when_a_foreign_key_expires, *label("fault-34")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (auto& server : instances) {
             put(server, oddities.front());
@@ -441,7 +428,7 @@ BOOST_AUTO_TEST_CASE(acquire_succeeds_when_a_foreign_key_expires, *label("fault-
         }
         const lease held = co_await mutex(locks, "x").acquire();
         BOOST_TEST(held.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_works_with_any_number_of_instances) {
@@ -488,8 +475,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_of_an_even_number_is_more_than_half, *label("fault
 }
 
 BOOST_AUTO_TEST_CASE(the_key_has_the_plain_redlock_format) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const lease held = co_await mutex(locks, "like:42", with_ttl(5s)).acquire();
         co_await async_wait_until([&] { return instances.holding("like:42") == 5; });
@@ -504,7 +490,7 @@ BOOST_AUTO_TEST_CASE(the_key_has_the_plain_redlock_format) {
         BOOST_TEST(held.resource() == "like:42");
         BOOST_TEST((held.valid_until() <= steady_clock::now() + 5s - 52ms));
         BOOST_TEST((held.valid_until() > steady_clock::now() + 3s));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(names_may_be_binary_and_are_limited_to_64_kib, *label("fault-35")) {
@@ -531,8 +517,7 @@ BOOST_AUTO_TEST_CASE(names_may_be_binary_and_are_limited_to_64_kib, *label("faul
 }
 
 BOOST_AUTO_TEST_CASE(tokens_are_unique) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         mutex lock(locks, "x");
         std::set<std::string> tokens;
         for (int i = 0; i != 200; ++i) {
@@ -541,17 +526,16 @@ BOOST_AUTO_TEST_CASE(tokens_are_unique) {
             BOOST_TEST(tokens.emplace(held.token()).second);
             co_await held.release();
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_first_acquire_waits_for_the_connections) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         BOOST_TEST(ready_instances(locks) == 0U);
         const auto held = co_await mutex(locks, "x").try_acquire();
         BOOST_TEST(held.has_value());
         BOOST_TEST(locks.counters().attempts == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(acquires_fail_in_bounded_time_without_servers, *label("fault-33")) {
@@ -600,8 +584,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_may_outlive_its_client) {
 }
 
 BOOST_AUTO_TEST_CASE(close_ends_pending_operations_and_leases) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         client other(co_await asio::this_coro::executor, instances.config());
         const lease in_the_way = co_await mutex(other, "y").acquire();
@@ -633,7 +616,7 @@ BOOST_AUTO_TEST_CASE(close_ends_pending_operations_and_leases) {
         co_await locks.close();  // Closing twice is harmless.
         const auto [e, nothing] = co_await mutex(locks, "y").acquire(asio::as_tuple);
         BOOST_TEST((e == errc::client_closed));
-    }());
+    });
 }
 
 // A holder may work until it releases its lease, and no other client may acquire the lock before.
@@ -668,8 +651,7 @@ BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_i
 }
 
 BOOST_AUTO_TEST_CASE(concurrent_closes_complete_while_connecting) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {
             co_await mutex(c, "x").acquire(asio::use_awaitable);
         }(locks));
@@ -679,7 +661,7 @@ BOOST_AUTO_TEST_CASE(concurrent_closes_complete_while_connecting) {
         BOOST_TEST(closed == 0);
         co_await async_wait_until([&] { return closed == 2 && waiting->done; });
         BOOST_TEST(waiting->code() == make_error_code(errc::client_closed));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_client_keeps_its_context_busy_until_closed) {
@@ -727,15 +709,14 @@ BOOST_AUTO_TEST_CASE(a_handler_may_run_the_context_until_another_operation_ends)
 }
 
 BOOST_AUTO_TEST_CASE(closing_awaits_pending_releases) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (int i = 0; i != 50; ++i) {
             co_await mutex(locks, "x" + std::to_string(i)).acquire();  // The lease is dropped.
         }
         co_await locks.close();
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_client_assigned_over_is_closed) {
@@ -753,8 +734,7 @@ BOOST_AUTO_TEST_CASE(a_client_assigned_over_is_closed) {
 }
 
 BOOST_AUTO_TEST_CASE(counters_add_up) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         mutex lock(locks, "x");
         lease held = co_await lock.acquire();
@@ -780,7 +760,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         BOOST_TEST(end.handed_off == 0U);
         BOOST_TEST(end.lost == 0U);
         BOOST_TEST(end.acquiring == 0U);
-    }());
+    });
 }
 
 /// Counts the holders inside, to check mutual exclusion.

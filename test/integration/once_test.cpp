@@ -128,6 +128,22 @@ struct pending_call {
     once_result result;
 };
 
+/// A call whose body runs until the test ends it.
+struct running_call : pending_call {
+    /// Starts the call, and waits until its body runs.
+    asio::awaitable<void> begin(client& by, const once_options& options = persistent) {
+        start(by, "k", slow_body{body}, options);
+        co_await async_wait_until([this] { return body->begun == 1; });
+    }
+    /// Lets the body return, and waits until the call is done.
+    asio::awaitable<void> end() {
+        body->may_end = true;
+        co_await async_wait_until([this] { return done; });
+    }
+
+    std::shared_ptr<slow_body::shared> body = std::make_shared<slow_body::shared>();
+};
+
 template <typename Body>
 asio::awaitable<once_result> call(client& by, const std::string& key, Body body,
                                   const once_options& options = persistent) {
@@ -161,8 +177,7 @@ using one_server = shared_servers_far_away<1>;
 BOOST_FIXTURE_TEST_SUITE(on_one_server, one_server)
 
 BOOST_AUTO_TEST_CASE(the_second_call_finds_the_result_of_the_first) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const quick_body body("x");
         const once_result first = co_await call(locks, "k", body);
@@ -175,12 +190,11 @@ BOOST_AUTO_TEST_CASE(the_second_call_finds_the_result_of_the_first) {
         BOOST_TEST((now.attempts == 1U && now.acquired == 1U && now.released == 1U));
         BOOST_TEST((now.held == 0U && now.lost == 0U));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_result_is_found_by_one_command_that_writes_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         instances[0].command({"SET", "k", record_of("x"), "PX", "3600000"});
         instances[0].command({"CONFIG", "RESETSTAT"});
@@ -191,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_result_is_found_by_one_command_that_writes_nothing) {
         BOOST_TEST(executed(instances, "evalsha") + executed(instances, "eval") == 0U);
         BOOST_TEST(executed(instances, "set") == 0U);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(of_two_clients_one_runs_and_the_other_gets_its_result) {
@@ -227,10 +241,8 @@ BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
         client c(executor, instances.config());
         once_options patient_options = persistent;
         patient_options.lock = patient();
-        const slow_body body;
-        pending_call of_a;
-        of_a.start(a, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call of_a;
+        co_await of_a.begin(a);
         pending_call of_b;
         pending_call of_c;
         of_b.start(b, "k", quick_body("b"), patient_options);
@@ -240,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
         // The waiters have subscribed to the change.
         co_await async_wait_until([&] { return idle(b) && idle(c); });
         const stopwatch since;
-        body.state->may_end = true;
+        of_a.body->may_end = true;
         co_await async_wait_until([&] { return of_b.done && of_c.done; });
         BOOST_TEST((since.elapsed() < 30s));
         BOOST_TEST((of_b.result.value == "done" && of_c.result.value == "done"));
@@ -251,8 +263,7 @@ BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_the_same_client_need_no_command) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const slow_body body;
         std::vector<pending_call> calls(100);
@@ -277,7 +288,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_client_need_no_command) {
         BOOST_TEST(executed(instances, "getrange") == 0U);
         BOOST_TEST(locks.counters().once_found == 99U);
         co_await locks.close();
-    }());
+    });
 }
 
 /// One attempt finds the result for all waiters of this client.
@@ -286,16 +297,14 @@ BOOST_AUTO_TEST_CASE(waiters_of_another_client_go_on_together) {
         const auto executor = co_await asio::this_coro::executor;
         client a(executor, instances.config());
         client b(executor, instances.config());
-        const slow_body body;
-        pending_call of_a;
-        of_a.start(a, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call of_a;
+        co_await of_a.begin(a);
         std::vector<pending_call> calls(100);
         for (pending_call& one : calls) {
             one.start(b, "k", quick_body("b"));
         }
         co_await async_wait_until([&] { return b.counters().queued == 99; });
-        body.state->may_end = true;
+        of_a.body->may_end = true;
         for (pending_call& one : calls) {
             co_await async_wait_until([&] { return one.done; });
             BOOST_TEST(one.result.value == "done");
@@ -308,20 +317,18 @@ BOOST_AUTO_TEST_CASE(waiters_of_another_client_go_on_together) {
 }
 
 BOOST_AUTO_TEST_CASE(the_body_may_see_the_lease) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const auto body = [](lease& held) -> asio::awaitable<std::string> {
             BOOST_TEST(held.valid());
             co_return std::string(held.resource());
         };
         BOOST_TEST(((co_await call(locks, "k", body)).value == "k"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(another_request_with_the_same_key_is_refused) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const std::string odd("1:\0@", 4);
         co_await call(locks, "k", quick_body("x"), with_fingerprint(odd));
         const once_result same = co_await call(locks, "k", quick_body("y"), with_fingerprint(odd));
@@ -332,30 +339,26 @@ BOOST_AUTO_TEST_CASE(another_request_with_the_same_key_is_refused) {
         const auto none = co_await failed_call(locks, "k", quick_body("y"), persistent);
         BOOST_TEST((none->code() == errc::fingerprint_mismatch));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_with_another_fingerprint_is_refused) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        const slow_body body;
-        pending_call first;
-        first.start(locks, "k", body, with_fingerprint("a"));
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        running_call first;
+        co_await first.begin(locks, with_fingerprint("a"));
         pending_call second;
-        second.start(locks, "k", body, with_fingerprint("b"));
+        second.start(locks, "k", slow_body{first.body}, with_fingerprint("b"));
         co_await async_wait_until([&] { return locks.counters().queued == 1; });
-        body.state->may_end = true;
-        co_await async_wait_until([&] { return first.done && second.done; });
+        co_await first.end();
+        co_await async_wait_until([&] { return second.done; });
         BOOST_TEST(first.result.ran);
         BOOST_TEST((second.code() == errc::fingerprint_mismatch));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_not_recorded) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const std::string longest(once_longest_result, 'x');
         const auto refused =
             co_await failed_call(locks, "k", quick_body(longest + "x"), persistent);
@@ -370,7 +373,7 @@ BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_not_recorded) {
         const once_result found = co_await call(locks, "k", quick_body("y"));
         BOOST_TEST((found.value == longest && !found.ran));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(if_the_body_throws_a_waiter_runs_its_own) {
@@ -380,16 +383,14 @@ BOOST_AUTO_TEST_CASE(if_the_body_throws_a_waiter_runs_its_own) {
         client b(executor, instances.config());
         for (client* const other : {&a, &b}) {
             instances.flush();
-            const slow_body fails;
-            fails.state->throws = true;
-            pending_call first;
-            first.start(a, "k", fails);
-            co_await async_wait_until([&] { return fails.state->begun == 1; });
+            running_call first;
+            first.body->throws = true;
+            co_await first.begin(a);
             pending_call second;
             second.start(*other, "k", quick_body("second"));
             co_await async_wait_until([&] { return other->counters().acquiring == 1; });
-            fails.state->may_end = true;
-            co_await async_wait_until([&] { return first.done && second.done; });
+            co_await first.end();
+            co_await async_wait_until([&] { return second.done; });
             BOOST_TEST(first.message() == "no money");
             BOOST_TEST((second.result.ran && second.result.value == "second"));
         }
@@ -399,12 +400,9 @@ BOOST_AUTO_TEST_CASE(if_the_body_throws_a_waiter_runs_its_own) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_body_leaves_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        const slow_body body;
-        pending_call first;
-        first.start(locks, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        running_call first;
+        co_await first.begin(locks);
         first.signal.emit(asio::cancellation_type::terminal);
         co_await async_wait_until([&] { return first.done; });
         BOOST_TEST((first.code() == aborted), first.message());
@@ -412,12 +410,11 @@ BOOST_AUTO_TEST_CASE(a_cancelled_body_leaves_nothing) {
         BOOST_TEST(!instances[0].has("k"));
         BOOST_TEST((co_await call(locks, "k", quick_body("x"))).ran);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         hold_by_hand(instances[0], "k", 1h);
         pending_call waiter;
@@ -429,12 +426,11 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_nothing) {
         co_await settled(locks);
         BOOST_TEST(instances[0].command({"GET", "k"}).value() == "somebody else");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_look_can_be_cancelled) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         network[0].hold();
         pending_call looks;
@@ -445,20 +441,17 @@ BOOST_AUTO_TEST_CASE(a_look_can_be_cancelled) {
         BOOST_TEST((looks.code() == aborted));
         network[0].resume();
         co_await locks.close();
-    }());
+    });
 }
 
 /// The effect has happened, so its result is recorded.
 BOOST_AUTO_TEST_CASE(a_cancellation_after_the_body_comes_too_late) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
-        const slow_body body;
-        pending_call first;
-        first.start(locks, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call first;
+        co_await first.begin(locks);
         network[0].hold_from_request(a_record);
-        body.state->may_end = true;
+        first.body->may_end = true;
         co_await async_wait_until([&] { return network[0].waiting() != 0; });
         first.signal.emit(asio::cancellation_type::terminal);
         network[0].resume();
@@ -467,12 +460,11 @@ BOOST_AUTO_TEST_CASE(a_cancellation_after_the_body_comes_too_late) {
         BOOST_TEST(first.result.ran);
         BOOST_TEST(instances[0].command({"GET", "k"}).value() == record_of("done"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(after_its_time_a_result_is_gone) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const quick_body body("x");
         co_await call(locks, "k", body, kept(50ms));
         co_await async_wait_until([&] { return !instances[0].has("k"); });
@@ -481,24 +473,22 @@ BOOST_AUTO_TEST_CASE(after_its_time_a_result_is_gone) {
         const auto left = pttl(instances[0], "k");
         BOOST_TEST((left && *left > 50min && *left <= 1h));
         co_await locks.close();
-    }());
+    });
 }
 
 /// The lock of the dead runner expires with its ttl.
 BOOST_AUTO_TEST_CASE(if_the_runner_dies_the_next_one_runs) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         hold_by_hand(instances[0], "k", 300ms);
         const once_result result = co_await call(locks, "k", quick_body("x"));
         BOOST_TEST((result.ran && result.value == "x"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_to_the_record_is_harmless) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, network.config());
+    run_test(network.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         co_await call(locks, "first", quick_body("x"));  // Loads the script into the server.
         network[0].cut_before_reply(a_record);
@@ -510,7 +500,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_the_record_is_harmless) {
         co_await settled(locks);
         BOOST_TEST(locks.counters().lost == 0U);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(without_any_reply_to_the_record_the_outcome_is_unknown) {
@@ -518,13 +508,10 @@ BOOST_AUTO_TEST_CASE(without_any_reply_to_the_record_the_outcome_is_unknown) {
         const auto executor = co_await asio::this_coro::executor;
         client locks(executor, network.config());
         co_await all_ready(locks);
-        const slow_body body;
-        pending_call first;
-        first.start(locks, "k", body, kept(1h, 1s));
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call first;
+        co_await first.begin(locks, kept(1h, 1s));
         network[0].hold_from_request(a_record);
-        body.state->may_end = true;
-        co_await async_wait_until([&] { return first.done; });
+        co_await first.end();
         BOOST_TEST((first.code() == errc::outcome_unknown), first.message());
         BOOST_TEST(first.message().find("'k': the body has run, and its result may be recorded") !=
                        std::string::npos,
@@ -538,26 +525,22 @@ BOOST_AUTO_TEST_CASE(without_any_reply_to_the_record_the_outcome_is_unknown) {
 }
 
 BOOST_AUTO_TEST_CASE(if_the_lease_is_lost_the_body_is_cancelled) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        const slow_body body;
-        pending_call first;
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        running_call first;
         once_options options = kept(1h, 600ms);
         options.lock.renew = 20ms;
-        first.start(locks, "k", body, options);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        co_await first.begin(locks, options);
         instances[0].command({"SET", "k", "another", "PX", "3600000"});
         co_await async_wait_until([&] { return first.done; });
         BOOST_TEST((first.code() == condition::lost), first.message());
         BOOST_CHECK_THROW(std::rethrow_exception(first.thrown), lease_lost);
         BOOST_TEST(instances[0].command({"GET", "k"}).value() == "another");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_releases_its_lease_records_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const auto body = [](lease& held) -> asio::awaitable<std::string> {
             co_await held.release();
             co_return "x";
@@ -566,12 +549,11 @@ BOOST_AUTO_TEST_CASE(a_body_that_releases_its_lease_records_nothing) {
         BOOST_TEST((failed->code() == errc::not_held), failed->message());
         BOOST_TEST(!instances[0].has("k"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_mutex_on_the_name_is_waited_for) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const mutex same(locks, "k");
         lease held = co_await same.acquire();
@@ -582,13 +564,12 @@ BOOST_AUTO_TEST_CASE(a_mutex_on_the_name_is_waited_for) {
         co_await async_wait_until([&] { return waiter.done; });
         BOOST_TEST(waiter.result.ran);
         co_await locks.close();
-    }());
+    });
 }
 
 /// A mutex on this name waits, and its error reports the reason.
 BOOST_AUTO_TEST_CASE(other_locks_on_the_name_are_told_of_the_result) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await call(locks, "k", quick_body("x"));
         lock_options twelve_times = patient();
         twelve_times.retry = {200ms, 200ms, 12};
@@ -604,7 +585,7 @@ BOOST_AUTO_TEST_CASE(other_locks_on_the_name_are_told_of_the_result) {
         BOOST_TEST((wrong == errc::wrong_kind));
         BOOST_TEST(names_it(wrong), wrong.message());
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_name_of_a_semaphore_is_the_wrong_kind) {
@@ -625,8 +606,7 @@ BOOST_AUTO_TEST_CASE(a_name_of_a_semaphore_is_the_wrong_kind) {
 }
 
 BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const quick_body body("x");
         const auto check_refused = [&](std::string key, once_options options,
                                        std::string field) -> asio::awaitable<void> {
@@ -648,18 +628,17 @@ BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {
             co_await call(locks, "k", body, with_fingerprint(std::string(256, 'x')));
         BOOST_TEST(longest.ran);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_client_runs_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await locks.close();
         const quick_body body("x");
         const auto failed = co_await failed_call(locks, "k", body, persistent);
         BOOST_TEST((failed->code() == errc::client_closed), failed->message());
         BOOST_TEST(*body.times == 0);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(close_ends_a_waiter_and_a_body) {
@@ -667,12 +646,10 @@ BOOST_AUTO_TEST_CASE(close_ends_a_waiter_and_a_body) {
         const auto executor = co_await asio::this_coro::executor;
         client a(executor, instances.config());
         client b(executor, instances.config());
-        const slow_body body;
-        pending_call runs;
-        runs.start(a, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call runs;
+        co_await runs.begin(a);
         pending_call waiter;
-        waiter.start(b, "k", body);
+        waiter.start(b, "k", slow_body{runs.body});
         co_await waits(b);
         co_await b.close();
         co_await async_wait_until([&] { return waiter.done; });
@@ -771,21 +748,19 @@ using five = some_servers<5>;
 BOOST_FIXTURE_TEST_SUITE(once_on_three_test, three)
 
 BOOST_AUTO_TEST_CASE(a_quorum_with_the_result_is_enough) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         put(2, record_of("x"), 1h);
         BOOST_TEST(((co_await call(locks, "k", quick_body("y"))).value == "x"));
         BOOST_TEST(having(record_of("x")) == 2U);
         co_await locks.close();
-    }());
+    });
 }
 
 /// The holder died while the result was being recorded. The other servers had its token, which has expired.
 BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config());
+    run_test(patient_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         for (std::size_t i = 0; i != 3; ++i) {
             instances.flush();
@@ -796,13 +771,12 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed) {
             co_await async_wait_until([&] { return having(record_of("x")) == 3; });
         }
         co_await locks.close();
-    }());
+    });
 }
 
 /// Otherwise a name that is in constant use would never become free again.
 BOOST_AUTO_TEST_CASE(a_healed_result_ends_with_the_first_one) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config());
+    run_test(patient_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(1, record_of("x"), 2s);
         const once_result found = co_await call(locks, "k", quick_body("y"), kept(1h));
@@ -814,7 +788,7 @@ BOOST_AUTO_TEST_CASE(a_healed_result_ends_with_the_first_one) {
         co_await async_wait_until([&] { return having(record_of("x")) == 0; });
         BOOST_TEST(((co_await call(locks, "k", quick_body("y"))).value == "y"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed_with_a_server_down) {
@@ -836,8 +810,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_a_minority_is_healed_with_a_server_down) {
 
 /// The token of the dead holder lasts until its ttl. Then the result counts, and no body runs.
 BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config());
+    run_test(patient_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         put(1, "the dead", 500ms);
@@ -849,7 +822,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_heals_when_the_token_of_the_dead_ends) {
         co_await settled(locks);
         BOOST_TEST(locks.counters().lost == 0U);
         co_await locks.close();
-    }());
+    });
 }
 
 /// The replies to the restoring commands are lost. The client cannot be sure that its lease has a quorum, so
@@ -879,8 +852,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_what_heals_is_harmless) {
 /// Only one of the two tokens has expired, so no quorum is free. The record and this client's token together
 /// form a quorum.
 BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config());
+    run_test(patient_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(0, record_of("x"), 1h);
         put(1, "the dead", 500ms);
@@ -890,7 +862,7 @@ BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
         BOOST_TEST(having(record_of("x")) == 2U);
         BOOST_TEST(having("another") == 1U);
         co_await locks.close();
-    }());
+    });
 }
 
 /// While another caller runs, a record on a minority has no effect.
@@ -901,16 +873,14 @@ BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
         client b(executor, instances.config());
         co_await all_ready(a);
         co_await all_ready(b);
-        const slow_body body;
-        pending_call of_a;
-        of_a.start(a, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call of_a;
+        co_await of_a.begin(a);
         put(0, record_of("x"), 1h);
         pending_call of_b;
         of_b.start(b, "k", quick_body("y"));
         co_await waits(b);
-        body.state->may_end = true;
-        co_await async_wait_until([&] { return of_a.done && of_b.done; });
+        co_await of_a.end();
+        co_await async_wait_until([&] { return of_b.done; });
         BOOST_TEST((of_a.result.value == "done" && of_a.result.ran));
         BOOST_TEST((of_b.result.value == "done" && !of_b.result.ran));
         co_await a.close();
@@ -920,8 +890,7 @@ BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
 
 /// Two different results, each on a minority. Neither counts, and both expire with their ttl.
 BOOST_AUTO_TEST_CASE(minorities_that_differ_block_the_name_until_they_end) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(0, record_of("x"), 700ms);
         put(1, record_of("y"), 700ms);
@@ -929,25 +898,21 @@ BOOST_AUTO_TEST_CASE(minorities_that_differ_block_the_name_until_they_end) {
         const once_result result = co_await call(locks, "k", quick_body("z"));
         BOOST_TEST((result.value == "x" || result.value == "y" || result.value == "z"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_result_is_recorded_without_one_server) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, network.config());
+    run_test(network.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
-        const slow_body body;
-        pending_call first;
-        first.start(locks, "k", body);
-        co_await async_wait_until([&] { return body.state->begun == 1; });
+        running_call first;
+        co_await first.begin(locks);
         network[0].cut();
         network[0].refuse();
-        body.state->may_end = true;
-        co_await async_wait_until([&] { return first.done; });
+        co_await first.end();
         BOOST_TEST(first.message() == "");
         BOOST_TEST(having(record_of("done")) >= 2U);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -982,15 +947,14 @@ BOOST_AUTO_TEST_CASE(a_minority_may_be_down) {
 }
 
 BOOST_AUTO_TEST_CASE(the_result_of_one_of_five_is_healed) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, patient_config());
+    run_test(patient_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         put(3, record_of("x"), 1h);
         const once_result found = co_await call(locks, "k", quick_body("y"));
         BOOST_TEST((found.value == "x" && !found.ran));
         co_await async_wait_until([&] { return having(record_of("x")) == 5; });
         co_await locks.close();
-    }());
+    });
 }
 
 /// In all cases, all callers get the same result, and only one body runs.

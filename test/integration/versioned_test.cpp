@@ -101,8 +101,7 @@ using close_by = shared_servers<1>;
 BOOST_FIXTURE_TEST_SUITE(close_by_servers, close_by)
 
 BOOST_AUTO_TEST_CASE(a_write_needs_the_version_that_was_read) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const versioned page(locks, "page", persistent);
         BOOST_TEST(page.resource() == "page");
         const versioned_state none = co_await page.read();
@@ -133,13 +132,12 @@ BOOST_AUTO_TEST_CASE(a_write_needs_the_version_that_was_read) {
         BOOST_TEST(counted.writes_refused == 1U);
         BOOST_TEST(counted.writes_unknown == 0U);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_key_lives_as_long_as_its_value_and_a_week) {
     constexpr milliseconds week = std::chrono::hours(24 * 7);
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const redis_server& server = instances[0];
         const versioned lasting(locks, "x", persistent);
         versioned_options with_end = persistent;
@@ -156,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_key_lives_as_long_as_its_value_and_a_week) {
         // Nothing of the value is left.
         BOOST_TEST(server.command({"HGET", "x", "d"}).value() == "");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(updates_of_many_tasks_are_all_counted) {
@@ -190,8 +188,7 @@ BOOST_AUTO_TEST_CASE(updates_of_many_tasks_are_all_counted) {
 }
 
 BOOST_AUTO_TEST_CASE(an_update_can_leave_the_value_and_can_throw) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const versioned x(locks, "x", persistent);
         const auto nothing = [](const versioned_state&) { return std::optional<std::string>(); };
         BOOST_TEST((co_await x.update(nothing)).version == 0U);
@@ -206,7 +203,7 @@ BOOST_AUTO_TEST_CASE(an_update_can_leave_the_value_and_can_throw) {
                           std::runtime_error);
         BOOST_TEST((co_await x.read()).version == one.version);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
@@ -317,8 +314,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_is_too_long_for_a_client_leaves_it_connected) 
 
 /// The error names the kind that has the key, and the expected one.
 BOOST_AUTO_TEST_CASE(a_name_belongs_to_one_kind) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const versioned x(locks, "x", persistent);
         const auto expect = [&](const std::string& holder) -> asio::awaitable<void> {
             const error of_read = co_await failure_of([&](auto token) { return x.read(token); });
@@ -368,12 +364,11 @@ BOOST_AUTO_TEST_CASE(a_name_belongs_to_one_kind) {
         BOOST_TEST(static_cast<bool>(waited));
         BOOST_TEST((co_await x.read()).value.value() == "y");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_cure) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const auto problem_of = [&](auto function) -> std::string {
             try {
                 function();
@@ -412,12 +407,11 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_cure) {
             return e.code() == errc::invalid_argument;
         });
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(operations_of_a_closed_client_fail) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const versioned x(locks, "x", persistent);
         co_await locks.close();
         const error of_read = co_await failure_of([&](auto token) { return x.read(token); });
@@ -426,7 +420,7 @@ BOOST_AUTO_TEST_CASE(operations_of_a_closed_client_fail) {
         const versioned of_none(locks, "x");  // NOLINT(*-use-after-move)
         const error without = co_await failure_of([&](auto token) { return of_none.read(token); });
         BOOST_TEST((without == errc::client_closed), without.message());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(many_threads_may_use_one_object) {
@@ -546,8 +540,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_nobody_remembers_is_unknown, *label("fault-61"
 /// Fault 61: no reply arrives, so the outcome is unknown. A write that was never sent is reported as not
 /// carried out.
 BOOST_AUTO_TEST_CASE(a_write_without_an_answer_is_unknown, *label("fault-61")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const versioned x(locks, "x", trying_for(100ms));
         network[0].hold();
@@ -566,7 +559,7 @@ BOOST_AUTO_TEST_CASE(a_write_without_an_answer_is_unknown, *label("fault-61")) {
         BOOST_TEST((not_sent == errc::no_quorum), not_sent.message());
         BOOST_TEST(contains(not_sent, "the write was not carried out"), not_sent.message());
         co_await locks.close();
-    }());
+    });
 }
 
 /// Fault 62: a create that is stuck in the network arrives after an erase, or after another create.
@@ -602,8 +595,7 @@ BOOST_AUTO_TEST_CASE(a_late_copy_is_refused_by_the_version, *label("fault-62")) 
 
 /// Fault 62: the server restarts without its data.
 BOOST_AUTO_TEST_CASE(versions_go_on_after_a_restart_without_data, *label("fault-62")) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const versioned x(locks, "x", persistent);
         const std::uint64_t last = co_await write_often(x, 0, 50);
         instances[0].restart();
@@ -616,12 +608,11 @@ BOOST_AUTO_TEST_CASE(versions_go_on_after_a_restart_without_data, *label("fault-
         BOOST_TEST(again.current.version > last);
         BOOST_TEST(!(co_await x.compare_exchange(last, "stale")).applied);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_write_says_whether_it_was_sent) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, quiet_config());
+    run_test(quiet_config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const versioned x(locks, "x", persistent);
         network[0].hold();
@@ -649,13 +640,12 @@ BOOST_AUTO_TEST_CASE(a_cancelled_write_says_whether_it_was_sent) {
         closed.start(x, 0, "ours");
         co_await locks.close();
         BOOST_TEST((closed.failed == errc::client_closed), closed.failed.message());
-    }());
+    });
 }
 
 /// At whichever point a write is cancelled, the next write finds the record as the first has left it.
 BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const versioned x(locks, "x", persistent);
         for (int i = 0; i != 60; ++i) {
@@ -672,7 +662,7 @@ BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
             BOOST_TEST((one.failed || after.value == std::to_string(i)));
         }
         co_await locks.close();
-    }());
+    });
 }
 
 /// A cancelled update has counted once or not at all. This also holds between its operations and while it
@@ -749,15 +739,14 @@ BOOST_AUTO_TEST_CASE(independent_instances_are_refused, *label("fault-63")) {
 
 BOOST_AUTO_TEST_CASE(memory_keeps_versioned_values) {
     const config in_memory = config::from_uris({"memory://versioned"});
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, in_memory);
+    run_test(in_memory, [&](client& locks) -> asio::awaitable<void> {
         const versioned x(locks, "x");
         const versioned_state one = co_await x.update(add_one);
         const versioned_state two = co_await x.update(add_one);
         BOOST_TEST(two.value.value() == "2");
         BOOST_TEST(two.version > one.version);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -184,8 +184,7 @@ static_assert(!runs_under<mutex, int (*)(lease&)>);
 static_assert(!runs_under<mutex, asio::awaitable<int> (*)()>);
 
 BOOST_AUTO_TEST_CASE(returns_the_result_of_the_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         const int number =
             co_await with_lock(lock, [](lease&) -> asio::awaitable<int> { co_return 42; });
@@ -206,23 +205,21 @@ BOOST_AUTO_TEST_CASE(returns_the_result_of_the_body) {
         BOOST_TEST(locks.counters().released == 3U);
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(with_lock_accepts_a_move_only_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         auto body = [value = std::make_unique<int>(5)](lease&) -> asio::awaitable<int> {
             co_return *value;
         };
         const int number = co_await with_lock(mutex(locks, "x"), std::move(body));
         BOOST_TEST(number == 5);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(holds_the_lock_while_the_body_runs) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         co_await with_lock(lock, [&](lease&) -> asio::awaitable<void> {
             const auto second = co_await lock.try_acquire();
@@ -230,12 +227,11 @@ BOOST_AUTO_TEST_CASE(holds_the_lock_while_the_body_runs) {
         });
         const auto free = co_await lock.try_acquire();
         BOOST_TEST(free.has_value());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_of_the_body_is_rethrown_after_the_release) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         bool caught = false;
         try {
             co_await with_lock(mutex(locks, "x"), [](lease&) -> asio::awaitable<int> {
@@ -249,12 +245,11 @@ BOOST_AUTO_TEST_CASE(an_exception_of_the_body_is_rethrown_after_the_release) {
         BOOST_TEST(locks.counters().released == 1U);
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_is_released_if_calling_the_body_throws) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         bool caught = false;
         try {
             co_await with_lock(mutex(locks, "x"), [](lease&) -> asio::awaitable<void> {
@@ -265,12 +260,11 @@ BOOST_AUTO_TEST_CASE(the_lock_is_released_if_calling_the_body_throws) {
         }
         BOOST_TEST(caught);
         BOOST_TEST(locks.counters().released == 1U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
             co_await held.release();
@@ -279,12 +273,11 @@ BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
             co_return 7;
         });
         BOOST_TEST(number == 7);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_may_abandon_the_lease) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const mutex lock(locks, "x", with_ttl(1min));
         const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
@@ -295,12 +288,11 @@ BOOST_AUTO_TEST_CASE(the_body_may_abandon_the_lease) {
         BOOST_TEST(number == 9);
         co_await settled(locks);
         BOOST_TEST(instances.holding("x") == 5U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_out) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease taken;
         const int number =
             co_await with_lock(mutex(locks, "x"), [&](lease& held) -> asio::awaitable<int> {
@@ -312,12 +304,11 @@ BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_out) {
         BOOST_TEST(locks.counters().held == 1U);
         const auto result = co_await taken.release();
         BOOST_TEST((result == release_result::released));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_cancels_the_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         bool cancelled = false;
         bool valid_then = true;
@@ -336,15 +327,14 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_cancels_the_body) {
         BOOST_TEST(!valid_then);
         BOOST_TEST(run.threw_lease_lost());
         BOOST_TEST(run.code() == make_error_code(errc::lease_lost));
-    }());
+    });
 }
 
 /// Renewals fail on a majority. The body is cancelled before the validity ends.
 BOOST_AUTO_TEST_CASE(a_majority_that_fails_cancels_the_body_in_time, *label("fault-13")) {
     majority most;
     for (const auto& [hurt, heal] : majority::failures()) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, most.network.config());
+        run_test(most.network.config(), [&](client& locks) -> asio::awaitable<void> {
             co_await all_ready(locks);
             lease::time_point valid_until{};
             steady_clock::time_point stopped{};
@@ -374,13 +364,12 @@ BOOST_AUTO_TEST_CASE(a_majority_that_fails_cancels_the_body_in_time, *label("fau
             BOOST_TEST((stopped - pause.value() < valid_until));
             most.each(heal);
             co_await settled(locks);
-        }());
+        });
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_is_reported_even_if_the_body_returns_or_throws) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         for (const bool throws : {false, true}) {
             pending run;
             run.start(mutex(locks, "x", with_ttl(500ms)), [&](lease&) -> asio::awaitable<void> {
@@ -396,12 +385,11 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_reported_even_if_the_body_returns_or_throws
             co_await async_wait_until([&] { return run.done; });
             BOOST_TEST(run.threw_lease_lost());
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_detected_only_by_the_release_is_reported) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         run.start(mutex(locks, "x", with_ttl(1min)), [&](lease&) -> asio::awaitable<void> {
             instances.flush();
@@ -409,7 +397,7 @@ BOOST_AUTO_TEST_CASE(a_loss_detected_only_by_the_release_is_reported) {
         });
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.threw_lease_lost());
-    }());
+    });
 }
 
 // The body holds the lock until it has ended, or until the end of the validity.
@@ -417,8 +405,7 @@ BOOST_AUTO_TEST_CASE(no_other_holder_enters_while_a_body_rolls_back) {
     lock_options limited = renewed_every(100ms, 4s);
     limited.max_hold = 1s;
     for (const lock_options& options : {without_watchdog(4s), limited}) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
+        run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
             client others(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(locks);
             co_await all_ready(others);
@@ -461,20 +448,19 @@ BOOST_AUTO_TEST_CASE(no_other_holder_enters_while_a_body_rolls_back) {
                     std::min(left, promised) - one);
                 BOOST_TEST(early.count() <= 0);
             }
-        }());
+        });
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_expired_lease_is_reported) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         run.start(mutex(locks, "x", without_watchdog(200ms)),
                   [&](lease&) -> asio::awaitable<void> { co_await forever(); });
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.threw_lease_lost());
         BOOST_TEST(run.code() == make_error_code(errc::lease_expired));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_while_acquiring_does_not_run_the_body) {
@@ -505,8 +491,7 @@ BOOST_AUTO_TEST_CASE(cancellation_while_acquiring_does_not_run_the_body) {
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_in_the_body_awaits_the_release) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         bool inside = false;
         run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
@@ -521,12 +506,11 @@ BOOST_AUTO_TEST_CASE(cancellation_in_the_body_awaits_the_release) {
         BOOST_TEST(locks.counters().released == 1U);  // The release was awaited.
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_sets_its_own_cancellation_filter) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         bool inside = false;
         run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
@@ -538,13 +522,12 @@ BOOST_AUTO_TEST_CASE(the_body_sets_its_own_cancellation_filter) {
         run.signal.emit(cancellation_type::total);
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.code() == aborted);
-    }());
+    });
 }
 
 /// A body that ignores a cancellation by the caller is still cancelled on a loss.
 BOOST_AUTO_TEST_CASE(a_loss_cancels_a_body_that_ignored_a_cancellation) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
             pending run;
             bool inside = false;
@@ -567,12 +550,11 @@ BOOST_AUTO_TEST_CASE(a_loss_cancels_a_body_that_ignored_a_cancellation) {
             co_await async_wait_until([&] { return run.done; });
             BOOST_TEST(run.threw_lease_lost());
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_while_releasing_has_no_effect) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
             pending run;
             run.start(mutex(locks, "x", with_ttl(1min)), [&](lease&) -> asio::awaitable<void> {
@@ -591,12 +573,11 @@ BOOST_AUTO_TEST_CASE(cancellation_while_releasing_has_no_effect) {
             co_await settled(locks);
             BOOST_TEST(instances.keys() == 0U);
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_right_after_the_start_does_not_run_the_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         bool ran = false;
         run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
@@ -609,7 +590,7 @@ BOOST_AUTO_TEST_CASE(cancellation_right_after_the_start_does_not_run_the_body) {
         BOOST_TEST(!ran);
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(cancellation_at_any_moment_leaves_no_keys) {
@@ -659,8 +640,7 @@ BOOST_AUTO_TEST_CASE(a_failed_release_neither_blocks_nor_fails_with_lock) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_acquire_does_not_run_the_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const lease held = co_await mutex(locks, "x").acquire();
         lock_options once;
         once.retry.attempts = 1;
@@ -673,7 +653,7 @@ BOOST_AUTO_TEST_CASE(a_failed_acquire_does_not_run_the_body) {
         co_await async_wait_until([&] { return run.done; });
         BOOST_TEST(run.code() == make_error_code(errc::contended));
         BOOST_TEST(!ran);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(destroying_the_client_cancels_the_body) {
@@ -728,21 +708,19 @@ BOOST_AUTO_TEST_CASE(concurrent_nested_calls_keep_mutual_exclusion) {
 /// docs/tutorial.md recommends a named lambda, because GCC 12 destroys the captures of an unnamed one twice.
 BOOST_AUTO_TEST_CASE(a_named_body_destroys_its_captures_once) {
     const auto counted = std::make_shared<int>(7);
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const mutex lock(locks, "x");
         auto body = [counted](lease& held) -> asio::awaitable<int> {
             co_return held.valid() ? *counted : 0;
         };
         BOOST_TEST(co_await with_lock(lock, body) == 7);
         BOOST_TEST(co_await with_lock(lock, std::move(body)) == 7);
-    }());
+    });
     BOOST_TEST(counted.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(with_lock_accepts_an_own_lock, Lock, own_locks) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const Lock lock(mutex(locks, "x"));
         for (int i = 1; i != 4; ++i) {
             const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
@@ -756,12 +734,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(with_lock_accepts_an_own_lock, Lock, own_locks) {
         }
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_runs_on_the_body_executor_or_on_a_new_strand) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const mutex inner(locks, "x");
         const auto executor_of_body = [](lease&) -> asio::awaitable<asio::any_io_executor> {
             co_return co_await asio::this_coro::executor;
@@ -776,12 +753,11 @@ BOOST_AUTO_TEST_CASE(the_body_runs_on_the_body_executor_or_on_a_new_strand) {
             co_await held.extend(1min);
             BOOST_TEST(strand->running_in_this_thread());
         });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_while_an_own_lock_acquires, Lock, own_locks) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease held = co_await mutex(locks, "x").acquire();
         for (const auto type :
              {cancellation_type::terminal, cancellation_type::partial, cancellation_type::total}) {
@@ -800,12 +776,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_while_an_own_lock_acquires, Lock, own
         co_await held.release();
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_in_the_body_under_an_own_lock, Lock, own_locks) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         bool inside = false;
         run.start(Lock(mutex(locks, "x")), [&](lease&) -> asio::awaitable<void> {
@@ -820,12 +795,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_in_the_body_under_an_own_lock, Lock, 
         BOOST_TEST(locks.counters().released == 1U);  // Awaited.
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_lost_lease_of_an_own_lock_cancels_the_body, Lock, own_locks) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         pending run;
         error_code in_body;
         run.start(Lock(mutex(locks, "x", with_ttl(1s))), [&](lease&) -> asio::awaitable<void> {
@@ -840,7 +814,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_lost_lease_of_an_own_lock_cancels_the_body, Lock
         BOOST_TEST(in_body == aborted);
         BOOST_TEST(run.threw_lease_lost());
         BOOST_TEST(run.code() == make_error_code(errc::lease_lost));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_own_lock_that_grants_nothing_does_not_run_the_body) {
@@ -870,8 +844,7 @@ BOOST_AUTO_TEST_CASE(an_own_lock_that_grants_nothing_does_not_run_the_body) {
 }
 
 BOOST_AUTO_TEST_CASE(with_shared_lock_accepts_an_own_lock) {
-    run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const shared_mutex inner(locks, "x");
         const coroutine_lock lock(inner);
         const int read = co_await with_shared_lock(lock, [&](lease& held) -> asio::awaitable<int> {
@@ -890,7 +863,7 @@ BOOST_AUTO_TEST_CASE(with_shared_lock_accepts_an_own_lock) {
         BOOST_TEST(lock.acquires() == 1);
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,6 +26,7 @@ TEXT
 }
 
 folder=$colock_root parts=()
+measured=()   # "PART CPU TIME"
 while (($# > 0)); do
     case $1 in
         --demo | --quickstart | --tests | --lines | --unit) parts+=("${1#--}") ;;
@@ -92,7 +93,7 @@ measure_part() {
     mv "$work/output" "$work/$name.log"
     measure_units 2
     printf '%-11s %8.0f s wall %8.0f s CPU' "$name" "$part_wall" "$part_cpu"
-    awk "BEGIN { printf \"%9.1f units\", $part_cpu / $unit }"
+    measured+=("$name $part_cpu")
     if ((status == 0)); then
         printf '\n'
     else
@@ -160,6 +161,7 @@ if wants tests; then
     measure_part tests tests "${tests[@]}"
 fi
 if [[ -e $work/units ]]; then
+    printf '%s\n' "${measured[@]}" | awk -v unit="$unit" '{ printf "%-11s %8.1f units\n", $1, $2 / unit }'
     printf 'unit        %8.2f s CPU, the median of %d compiles from %s to %s s\n' "$unit" "$(wc -l <"$work/units")" \
         "$(sort -n "$work/units" | head -n 1)" "$(sort -n "$work/units" | tail -n 1)"
 fi

@@ -100,6 +100,16 @@ colock_build() {
     (cd "$colock_root" && cmake --build --preset "$preset" ${1:+--target "$@"}) || die "the build of $preset failed"
 }
 
+# hold_back_summary FILE: copies the output of ctest, and stores the summary at its end in the file instead.
+hold_back_summary() {
+    local line is_summary=false
+    : >"$1"
+    while IFS= read -r line; do
+        if [[ $line =~ ^[0-9]+%\ tests\ passed ]]; then is_summary=true; fi
+        if $is_summary; then printf '%s\n' "$line" >>"$1"; else printf '%s\n' "$line"; fi
+    done
+}
+
 # --- Clean-up at the end ------------------------------------------------------------------------------------
 # The script's processes end with it, also after an error, Ctrl-C or SIGTERM. Only the ids of processes that
 # the script itself has started are used.

@@ -44,6 +44,7 @@ while (($# > 0)); do
     esac
     shift
 done
+if $quick && $tests; then refuse "--quick and --tests exclude each other"; fi
 if ((${#compilers[@]} == 0)); then
     named=false
     compilers=(g++-12 g++-14 clang++-14 clang++-19)

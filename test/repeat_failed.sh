@@ -43,16 +43,6 @@ flaky_file=${COLOCK_FLAKY:-$colock_root/build/flaky.txt}
 work=
 temporary_folder work
 
-# Copies ctest's output, except for the summary at its end.
-hold_back_summary() {
-    local line is_summary=false
-    : >"$work/summary"
-    while IFS= read -r line; do
-        if [[ $line =~ ^[0-9]+%\ tests\ passed ]]; then is_summary=true; fi
-        if $is_summary; then printf '%s\n' "$line" >>"$work/summary"; else printf '%s\n' "$line"; fi
-    done
-}
-
 readonly count_line='^[0-9]+% tests passed, ([0-9]+) tests failed out of ([0-9]+)'
 readonly failed_line='^[[:space:]]+[0-9]+ - (.+) \(([^()]*)\)'   # the name, and how it failed
 
@@ -129,7 +119,7 @@ ctest --test-dir "$folder" --show-only=json-v1 >"$work/tests.json"
 integration=$(ctest --test-dir "$folder" --show-only --label-regex '^integration$' --label-exclude '^chaos$' | sed -n 's/^ *Test *#[0-9]*: //p')
 
 status=0
-ctest "$@" --output-junit "$work/results.xml" 2>&1 | hold_back_summary || status=$?
+ctest "$@" --output-junit "$work/results.xml" 2>&1 | hold_back_summary "$work/summary" || status=$?
 report_near_timeout
 if ((status == 0)) || ! grep -qE "$count_line" "$work/summary"; then
     cat "$work/summary"

@@ -106,7 +106,7 @@ measure_part() {
 # shellcheck disable=SC2317  # measure() calls it
 run_in() { cd "$1" && shift && "$@"; }
 
-# The first command line of this section, without the folder of a user's shell.
+# Prints the first build command of this section.
 quickstart_command() {
     awk '/^## Five minutes/ { inside = 1 } inside && /cmake --build/ { print; exit }' "$folder/README.md"
 }

@@ -3,7 +3,6 @@
 // The outcome of the commands of a batch, whatever their kind.
 
 #include "conformance.hpp"
-#include "integration/instance_group.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -61,7 +60,7 @@ strings uris_of(team t) {
 }
 
 /// Returns the joined votes of a team whose instances all vote alike.
-std::string all_say(const instance_group& all, const std::string& vote) {
+std::string all_say(const instance_rig& all, const std::string& vote) {
     std::string result = vote;
     for (std::size_t i = 1; i != all.size(); ++i) {
         result += ", " + vote;
@@ -432,7 +431,7 @@ BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
 // In the remaining tests, several instances receive the same batch and share its encoded form.
 
 BOOST_DATA_TEST_CASE(each_instance_executes_all_of_a_shared_batch, all_teams) {
-    instance_group all(uris_of(sample));
+    instance_rig all(uris_of(sample));
     all.run_until_ready();
     strings expected;
     for (int i = 0; i != 100; ++i) {  // Several batches are in flight.
@@ -448,11 +447,11 @@ BOOST_DATA_TEST_CASE(each_instance_executes_all_of_a_shared_batch, all_teams) {
 }
 
 BOOST_DATA_TEST_CASE(each_instance_executes_its_part_of_a_shared_batch, all_teams) {
-    instance_group all(uris_of(sample));
+    instance_rig all(uris_of(sample));
     all.run_until_ready();
-    all.submit(step::acquire, "k", "ann", colock::core::instance_set::only(0));
+    all.submit_for(colock::core::instance_set::only(0), step::acquire, "k", "ann");
     all.submit(step::acquire, "k", "bob");
-    all.submit(step::release, "k", "bob", colock::core::instance_set::only(2));
+    all.submit_for(colock::core::instance_set::only(2), step::release, "k", "bob");
     all.submit(step::release, "k", "ann");
     const auto votes = all.votes();
     const std::string others = all.size() == 4 ? ", " + refusal(sample, 3, "denied: another") : "";
@@ -467,9 +466,9 @@ BOOST_DATA_TEST_CASE(each_instance_executes_its_part_of_a_shared_batch, all_team
 }
 
 BOOST_DATA_TEST_CASE(a_stopped_instance_does_not_affect_the_others, all_teams) {
-    instance_group all(uris_of(sample));
+    instance_rig all(uris_of(sample));
     all.run_until_ready();
-    all[1].stop();
+    all.subject(1).stop();
     const std::string others = all.size() == 4 ? ", granted" : "";
     for (int i = 0; i != 10; ++i) {
         all.submit(step::acquire, "k", "ann");
@@ -487,7 +486,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
     const auto past = std::chrono::steady_clock::now() - 1ns;
     for (unsigned seed = 0; seed != 10; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
-            instance_group all(uris_of(sample));
+            instance_rig all(uris_of(sample));
             all.run_until_ready();
             std::mt19937 random(seed);
             std::vector<std::map<std::string, std::string>> models(all.size());
@@ -508,7 +507,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
                 const bool late = random() % 30 == 0;
                 const bool withdrawn = random() % 30 == 0;
                 const std::size_t withdrawn_from = random() % all.size();
-                const auto tag = all.submit(v, key, token, for_whom, late ? past : past + 1h);
+                const auto tag = all.submit_for(for_whom, v, key, token, late ? past : past + 1h);
                 if (withdrawn) {
                     all.withdraw(tag, withdrawn_from);
                 }

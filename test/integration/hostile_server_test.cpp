@@ -3,7 +3,6 @@
 // An instance whose server behaves as no healthy server does. It sends too much, too little, or wrong data.
 
 #include "instance/redis/dialog.hpp"
-#include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "locks.hpp"
 #include "support/contains.hpp"
@@ -86,16 +85,16 @@ void check_too_large(const std::string& command, const fake_reply& reply) {
     constexpr std::size_t on_the_way = std::size_t{32} << 20U;
     const fake_server server = answering(command, reply);
     const redis_server other;
-    instance_group all({server.uri(), other.uri()}, limited_settings());
-    all.run_until([&] { return all[1].ready(); });
+    instance_rig all({server.uri(), other.uri()}, limited_settings());
+    all.run_until([&] { return all.subject(1).ready(); });
     if (command == "SET") {
-        all.run_until([&] { return all[0].ready(); });
+        all.run_until([&] { return all.subject(0).ready(); });
         all.submit(step::acquire, "k", "ann");
         BOOST_TEST(all.votes() == strings{"failed: connection lost, granted"},
                    boost::test_tools::per_element());
     }
-    all.run_until([&] { return !all[0].snapshot().reason.empty(); });
-    const std::string reason = all[0].snapshot().reason;
+    all.run_until([&] { return !all.status(0).reason.empty(); });
+    const std::string reason = all.status(0).reason;
     if (command == "SET") {
         // The next connection may already exist, and end for a different reason.
         all.submit(step::release, "k", "ann");

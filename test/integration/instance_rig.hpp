@@ -21,6 +21,7 @@
 #include <boost/assert/source_location.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -34,7 +35,7 @@
 #include <variant>
 #include <vector>
 
-// Tests one instance. The input is commands, and the output is votes as text.
+// Tests instances. The input is commands, and the output is votes as text.
 
 namespace colock::test {
 
@@ -91,58 +92,84 @@ private:
     std::size_t number_ = 0;
 };
 
-/// An instance, with its observer and the receiver of its votes. It works in turns, as the client does: a
-/// turn's commands are sent as one batch, in a separate handler. It checks that each command for this
-/// instance gets exactly one vote, never inside `submit`. A command for another instance must get none.
+/// One or several instances, with their observer and the receiver of their votes. It works in turns, as the
+/// client does: a turn's commands are sent as one batch, in a separate handler. It checks that each instance
+/// casts exactly one vote on each command for it, never inside `submit`, and no other vote.
 class instance_rig final : public instance::vote_receiver, public instance::instance_observer {
 public:
+    using strings = std::vector<std::string>;
+
     /// Creates the instance from a URI and starts it.
     explicit instance_rig(const std::string& uri,
                           const instance::redis::redis_settings& settings = quick_settings())
-        : instance_rig(colock::parse_instance_uri("uri", uri), settings) {}
+        : instance_rig(parse_instance_uri("uri", uri), settings) {}
 
     instance_rig(const instance::redis::any_address& to,
-                 const instance::redis::redis_settings& settings)
-        : instance_(make_instance(own_index, to, settings, context_.get_executor(), *this)) {
-        instance_->start();
+                 const instance::redis::redis_settings& settings) {
+        add(to, settings);
+        subject().start();
     }
 
-    /// Stops the instance. Every command has its vote then, and nothing is left running.
+    /// Creates several instances, which share an encoder and get the same batches. They count from 0 in a set
+    /// of targets. Databases of one server may serve as several instances here, which a client does not allow.
+    explicit instance_rig(const strings& uris,
+                          instance::redis::redis_settings settings = quick_settings())
+        : first_index_(0) {
+        for (const std::string& uri : uris) {
+            settings.connected = std::make_shared<instance::redis::voters>();
+            add(parse_instance_uri("uri", uri), settings);
+        }
+        for (const auto& one : instances_) {
+            one->start();
+        }
+    }
+
+    /// Stops the instances. Every command has its votes then, and nothing is left running.
     ~instance_rig() {
-        instance_->stop();
+        for (const auto& one : instances_) {
+            one->stop();
+        }
         context_.restart();
         context_.run_for(default_timeout);
-        BOOST_TEST(context_.stopped(), "something of the instance still runs");
+        BOOST_TEST(context_.stopped(), "something of the instances still runs");
         std::size_t without = 0;
         std::size_t with_more = 0;
         std::size_t without_right = 0;
         for (const sent& s : sent_) {
-            without += s.for_us && s.votes == 0 ? 1 : 0;
-            with_more += s.votes > 1 ? 1 : 0;
-            without_right += !s.for_us && s.votes != 0 ? 1 : 0;
+            for (std::size_t i = 0; i != size(); ++i) {
+                const std::size_t count = s.votes[i].size();
+                without += is_for(s, i) && count == 0 ? 1 : 0;
+                with_more += count > 1 ? 1 : 0;
+                without_right += !is_for(s, i) && count != 0 ? 1 : 0;
+            }
         }
         BOOST_TEST(without == 0U, without << " of " << sent_.size() << " commands without a vote");
         BOOST_TEST(with_more == 0U, with_more << " commands with more votes than one");
         BOOST_TEST(without_right == 0U, without_right << " votes on commands for others");
-        BOOST_TEST(instance_->snapshot().in_flight == 0U);
+        for (const auto& one : instances_) {
+            BOOST_TEST(one->snapshot().in_flight == 0U);
+        }
     }
 
     instance_rig(const instance_rig&) = delete;
     instance_rig& operator=(const instance_rig&) = delete;
 
-    [[nodiscard]] instance::instance& subject() { return *instance_; }
+    [[nodiscard]] std::size_t size() const noexcept { return instances_.size(); }
+    [[nodiscard]] instance::instance& subject(std::size_t which = 0) { return *instances_[which]; }
     /// Returns the executor of the event loop, which runs in `run_until` and similar functions.
     [[nodiscard]] boost::asio::any_io_executor executor() { return context_.get_executor(); }
-    [[nodiscard]] instance::status status() const { return instance_->snapshot(); }
+    [[nodiscard]] instance::status status(std::size_t which = 0) const {
+        return instances_[which]->snapshot();
+    }
     [[nodiscard]] std::size_t pending_calls() const { return pending_calls_; }
     [[nodiscard]] std::size_t state_changes() const { return state_changes_; }
-    /// Returns how often the instance has reported that it accepts commands again.
+    /// Returns how often an instance has reported that it accepts commands again.
     [[nodiscard]] std::size_t accepting_calls() const { return accepting_calls_; }
 
     /// Called after each vote has been recorded.
     std::function<void(instance::command_tag)> after_vote;
 
-    /// Called each time before the instance gets its batch.
+    /// Called each time before a batch is sent.
     std::function<void()> before_send;
 
     /// The keys whose change the server has reported. "*" stands for all keys.
@@ -158,7 +185,9 @@ public:
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
         s.token = std::move(token);
-        s.for_us = targets.contains(own_index);
+        s.targets = targets;
+        s.wanted.resize(size(), true);
+        s.votes.resize(size());
         s.turn = turn_.number();
         submitting_ = true;
         kinds::command command = what.command();
@@ -184,45 +213,61 @@ public:
         return tag;
     }
 
-    /// Submits a command for this instance only. The second function submits it for another instance only.
+    /// Submits a command for some of the instances.
+    instance::command_tag submit_for(core::instance_set targets, const step_of_kind& what,
+                                     std::string key, std::string token = {},
+                                     core::time_point deadline = core::never) {
+        return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), deadline,
+                      targets);
+    }
+
+    /// Submits a command for the one instance only. The second function submits it for another instance only.
     instance::command_tag submit_for_it(const step_of_kind& what, std::string key,
                                         std::string token = {}) {
-        return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
-                      core::instance_set::only(own_index));
+        return submit_for(core::instance_set::only(first_index_), what, std::move(key),
+                          std::move(token));
     }
     instance::command_tag submit_for_another(const step_of_kind& what, std::string key,
                                              std::string token = {}) {
-        return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
-                      core::instance_set::only(own_index + 1));
+        return submit_for(core::instance_set::only(first_index_ + 1), what, std::move(key),
+                          std::move(token));
     }
 
-    /// Sends the commands submitted so far. The batch may be empty.
+    /// Sends the commands submitted so far to all instances. The batch may be empty.
     void flush() {
         const auto batch = turn_.end();
         wants_to_send_ = false;
         if (before_send) {
             before_send();
         }
-        instance_->send(batch, std::chrono::steady_clock::now());
+        const core::time_point now = std::chrono::steady_clock::now();
+        for (const auto& one : instances_) {
+            one->send(batch, now);
+        }
     }
 
     /// Withdraws a command, so the instance must not execute it from now on.
-    void withdraw(instance::command_tag tag) {
-        withdraw_silently(tag);
+    void withdraw(instance::command_tag tag, std::size_t which = 0) {
+        withdraw_silently(tag, which);
         if (sent_.at(tag).turn == turn_.number()) {
             turn_.batch().reconsider();
         }
     }
 
     /// Withdraws a command without informing the batch.
-    void withdraw_silently(instance::command_tag tag) { sent_.at(tag).wanted = false; }
-
-    [[nodiscard]] bool voted(instance::command_tag tag) const { return sent_.at(tag).votes != 0; }
-    [[nodiscard]] const core::vote& vote_on(instance::command_tag tag) const {
-        return sent_.at(tag).vote;
+    void withdraw_silently(instance::command_tag tag, std::size_t which = 0) {
+        sent_.at(tag).wanted.at(which) = false;
     }
 
-    /// Runs the instance until `predicate()` is true.
+    [[nodiscard]] bool voted(instance::command_tag tag, std::size_t which = 0) const {
+        return !sent_.at(tag).votes.at(which).empty();
+    }
+    /// Returns the vote of the first instance.
+    [[nodiscard]] core::vote vote_on(instance::command_tag tag) const {
+        return voted(tag) ? sent_.at(tag).votes.front().back() : core::vote();
+    }
+
+    /// Runs the instances until `predicate()` is true.
     template <std::predicate Predicate>
     void run_until(Predicate predicate, boost::source_location location = BOOST_CURRENT_LOCATION,
                    std::chrono::steady_clock::duration timeout = default_timeout) {
@@ -240,21 +285,25 @@ public:
     }
 
     void run_until_ready(boost::source_location location = BOOST_CURRENT_LOCATION) {
-        run_until([this] { return instance_->ready(); }, location);
+        run_until(
+            [this] {
+                return std::all_of(instances_.begin(), instances_.end(),
+                                   [](const auto& one) { return one->ready(); });
+            },
+            location);
     }
 
-    /// Runs until the instance is down, possibly already retrying. Returns the reason.
+    /// Runs until the first instance is down, possibly already retrying. Returns the reason.
     std::string run_until_down(boost::source_location location = BOOST_CURRENT_LOCATION) {
-        run_until([this] { return !instance_->ready() && !status().reason.empty(); }, location);
+        run_until([this] { return !subject().ready() && !status().reason.empty(); }, location);
         return status().reason;
     }
 
-    /// Runs until there is a vote on every command for this instance.
+    /// Runs until each instance has voted on each command for it.
     void run_until_voted(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until(
             [this] {
-                while (next_unvoted_ != sent_.size() &&
-                       (sent_[next_unvoted_].votes != 0 || !sent_[next_unvoted_].for_us)) {
+                while (next_unvoted_ != sent_.size() && is_complete(sent_[next_unvoted_])) {
                     ++next_unvoted_;
                 }
                 return next_unvoted_ == sent_.size();
@@ -262,14 +311,17 @@ public:
             location);
     }
 
-    /// Returns the votes on all commands since the last call, in the order of submission. The entry for a
-    /// command of another instance is "none".
-    std::vector<std::string> votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
+    /// Returns the votes on all commands since the last call, in the order of submission. The votes of several
+    /// instances are one text, such as "granted, denied: another". A command of another instance has "none".
+    strings votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until_voted(location);
-        std::vector<std::string> result;
+        strings result;
         for (; next_to_tell_ != sent_.size(); ++next_to_tell_) {
-            const sent& s = sent_[next_to_tell_];
-            result.push_back(s.votes == 0 ? "none" : to_text(s.vote));
+            std::string& text = result.emplace_back();
+            for (const auto& of_instance : sent_[next_to_tell_].votes) {
+                text += text.empty() ? "" : ", ";
+                text += of_instance.empty() ? "none" : to_text(of_instance.back());
+            }
         }
         return result;
     }
@@ -323,20 +375,41 @@ private:
         std::string values;
         std::vector<std::string> more_names;
         std::vector<std::string_view> more_keys;
-        bool for_us = true;
-        bool wanted = true;
+        core::instance_set targets;
+        std::vector<bool> wanted;  // These two have an entry for each instance.
+        std::vector<std::vector<core::vote>> votes;
         std::size_t turn = 0;  // The turn that sends it.
-        std::size_t votes = 0;
-        core::vote vote;
     };
+
+    void add(const instance::redis::any_address& to,
+             const instance::redis::redis_settings& settings) {
+        instances_.push_back(
+            make_instance(first_index_ + size(), to, settings, context_.get_executor(), *this));
+    }
+
+    [[nodiscard]] bool is_for(const sent& s, std::size_t which) const {
+        return s.targets.contains(first_index_ + which);
+    }
+
+    [[nodiscard]] bool is_complete(const sent& s) const {
+        for (std::size_t i = 0; i != size(); ++i) {
+            if (is_for(s, i) && s.votes[i].empty()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Returns the position of the instance with this index.
+    std::size_t position_of(std::size_t index) const {
+        BOOST_TEST_REQUIRE(index - first_index_ < size());
+        return index - first_index_;
+    }
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                  core::time_point /*now*/) override {
-        BOOST_TEST(index == own_index);
         BOOST_TEST(!submitting_, "a vote inside submit");
-        sent& s = sent_.at(tag);
-        ++s.votes;
-        s.vote = vote;
+        sent_.at(tag).votes[position_of(index)].push_back(vote);
         order_.push_back(tag);
         if (after_vote) {
             after_vote(tag);
@@ -344,13 +417,13 @@ private:
     }
 
     bool wanted(std::size_t index, instance::command_tag tag) const override {
-        BOOST_TEST(index == own_index);
-        BOOST_TEST(sent_.at(tag).for_us);
-        return sent_.at(tag).wanted;
+        const std::size_t which = position_of(index);
+        BOOST_TEST(is_for(sent_.at(tag), which));
+        return sent_.at(tag).wanted[which];
     }
 
     void on_state_change(std::size_t index) override {
-        BOOST_TEST(index == own_index);
+        position_of(index);
         ++state_changes_;
     }
 
@@ -359,12 +432,12 @@ private:
     }
     void on_all_keys_changed(std::size_t /*index*/) override { changed.emplace_back("*"); }
     void on_accepting(std::size_t index) override {
-        BOOST_TEST(index == own_index);
+        position_of(index);
         ++accepting_calls_;
     }
 
     void on_pending(std::size_t index) override {
-        BOOST_TEST(index == own_index);
+        position_of(index);
         ++pending_calls_;
         wants_to_send_ = true;
         schedule_turn();
@@ -381,10 +454,9 @@ private:
         }
     }
 
-    static constexpr std::uint32_t own_index = 3;  // Differs from all default values.
-
+    std::size_t first_index_ = 3;  // Differs from all default values.
     boost::asio::io_context context_{1};
-    std::unique_ptr<instance::instance> instance_;
+    std::vector<std::unique_ptr<instance::instance>> instances_;
     client_turn turn_;
     bool turn_scheduled_ = false;
     bool wants_to_send_ = false;  // Set by the instance.

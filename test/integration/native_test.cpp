@@ -2,7 +2,6 @@
 
 // Servers with a native compare-and-delete command.
 
-#include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "locks.hpp"
 #include "support/redis_server.hpp"
@@ -158,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_forbidden_key_does_not_disable_the_native_command) {
 BOOST_AUTO_TEST_CASE(servers_with_and_without_the_command_share_a_batch) {
     const redis_server with;
     const redis_server without({"--rename-command", "DELIFEQ", ""});
-    instance_group all({with.uri(), without.uri(), with.uri() + "/1"});
+    instance_rig all({with.uri(), without.uri(), with.uri() + "/1"});
     all.run_until_ready();
     with.command({"CONFIG", "RESETSTAT"});
     without.command({"CONFIG", "RESETSTAT"});

@@ -2,7 +2,7 @@
 
 // Connections that break, stall or end, and servers that are killed, stopped or slow.
 
-#include "integration/instance_group.hpp"
+#include "integration/instance_rig.hpp"
 #include "integration/redis_instance.hpp"
 #include "support/redis_server.hpp"
 
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_slow_server_receives_all_batches_unchanged) {
     constexpr int rounds = 300;
     redis_server slow;
     redis_server fast;
-    instance_group all({fast.uri(), slow.uri()});
+    instance_rig all({fast.uri(), slow.uri()});
     all.run_until_ready();
     slow.pause();
     const std::string long_text(64 * 1024, 'x');  // The total exceeds the kernel's buffers.
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_slow_server_receives_all_batches_unchanged) {
 BOOST_AUTO_TEST_CASE(a_killed_server_does_not_disturb_the_others) {
     redis_server a;
     redis_server b;
-    instance_group all({a.uri(), b.uri(), a.uri() + "/1"});
+    instance_rig all({a.uri(), b.uri(), a.uri() + "/1"});
     for (int round = 0; round != 3; ++round) {
         all.run_until_ready();
         b.pause();

@@ -2,7 +2,7 @@
 
 // The scripts of an instance on a server that may have lost them.
 
-#include "integration/instance_group.hpp"
+#include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
 #include "kinds/fenced/fenced.hpp"
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(resends_command_after_script_flush_with_empty_batch) {
 BOOST_AUTO_TEST_CASE(only_the_server_with_flushed_scripts_is_sent_them) {
     redis_server forgetful;
     redis_server& other = shared_server();
-    instance_group all({other.uri(), forgetful.uri(), local_uri(other, "", "/1")});
+    instance_rig all({other.uri(), forgetful.uri(), local_uri(other, "", "/1")});
     all.run_until_ready();
     other.command({"CONFIG", "RESETSTAT"});
     strings expected;

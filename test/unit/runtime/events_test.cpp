@@ -61,17 +61,16 @@ public:
 };
 
 /// A deployment with one client, whose events are recorded.
-struct watched {
+struct watched : virtual_deployment {
     explicit watched(std::size_t servers, core::duration threshold = {})
-        : all(servers), own(all.make_client(events, threshold)) {}
+        : virtual_deployment(servers), own(make_client(events, threshold)) {}
 
     std::shared_ptr<recorder> events = std::make_shared<recorder>();
-    virtual_deployment all;
     std::unique_ptr<client> own;
 
     [[nodiscard]] const runtime::statistics& counts() const { return own->engine().parts().counts; }
     void run_until(const std::function<bool()>& condition) {
-        BOOST_TEST_REQUIRE(all.world().run_until(condition));
+        BOOST_TEST_REQUIRE(world().run_until(condition));
     }
 };
 
@@ -95,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_is_reported_before_its_handler) {
     const auto lease = one.own->acquire("a", policy);
     std::size_t known_to_handler = 0;
     lease->on_finished = [&] { known_to_handler = one.events->acquired.size(); };
-    one.run_until([&] { return lease->is_finished; });
+    one.finish(lease);
     BOOST_TEST(known_to_handler == 1U);
     const runtime::acquired_event& event = one.events->acquired.at(0);
     BOOST_TEST(event.resource == "a");
@@ -110,8 +109,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
     watched one(3);
     const auto fenced = [&] {
         const auto made = one.own->acquire("a", policy_of(*one.own, kinds::fenced_shared));
-        one.run_until([&] { return made->is_finished; });
-        BOOST_TEST_REQUIRE(made->granted());
+        one.granted(made);
         return made;
     };
     const auto first = fenced();
@@ -121,7 +119,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
     constexpr std::uint64_t anna = 1;
     const auto enter = [&] {
         const auto made = one.own->acquire("b", one.own->usual_policy(), core::never, anna, true);
-        one.run_until([&] { return made->is_finished; });
+        one.finish(made);
         return made;
     };
     const auto outer = enter();
@@ -130,7 +128,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
         std::make_shared<runtime::lock_spec>(*one.own->spec_of("b", one.own->usual_policy()));
     lock->is_reentrant = true;
     BOOST_TEST((one.own->engine().parts().queues.reenter(*lock, {anna, true}) != nullptr));
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST(one.counts().acquired == 6U);
     const auto& events = one.events->acquired;
     BOOST_TEST_REQUIRE(events.size() == 6U);
@@ -147,7 +145,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_lease_is_reported) {
 BOOST_AUTO_TEST_CASE(a_share_without_a_wait_has_waited_for_no_time) {
     watched one(3);
     const auto first = one.own->lock("a", policy_of(*one.own, kinds::shared));
-    one.all.world().be_busy_for(10ms);
+    one.world().be_busy_for(10ms);
     const auto second = one.own->lock("a", policy_of(*one.own, kinds::shared));
     BOOST_TEST_REQUIRE(one.events->acquired.size() == 2U);
     BOOST_TEST((one.events->acquired[1].waited == 0ms));
@@ -164,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_share_that_a_receiver_acquires_is_reported_before_its_han
         }
     };
     const auto first = one.own->lock("a", policy_of(*one.own, kinds::shared));
-    one.run_until([&] { return second->is_finished; });
+    one.finish(second);
     BOOST_TEST(known_to_handler == 2U);
 }
 
@@ -173,9 +171,9 @@ BOOST_AUTO_TEST_CASE(a_hand_off_is_reported_with_the_token_of_the_lease) {
     const auto both = holder_and_waiter(*one.own);
     const acquire& lease = both.first;
     const acquire& next = both.second;
-    one.all.world().run_for(1s);
+    one.world().run_for(1s);
     lease->let_go();
-    one.run_until([&] { return next->is_finished; });
+    one.finish(next);
     BOOST_TEST(one.counts().handed_off == 1U);
     BOOST_TEST_REQUIRE(one.events->acquired.size() == 2U);
     BOOST_TEST(one.events->acquired[1].token == lease->lease->token());
@@ -186,10 +184,10 @@ BOOST_AUTO_TEST_CASE(a_hand_off_is_reported_with_the_token_of_the_lease) {
 
 BOOST_AUTO_TEST_CASE(each_failed_attempt_is_reported) {
     watched one(3);
-    const auto other = one.all.make_client();
+    const auto other = one.make_client();
     const auto lease = other->lock("a");
-    const auto patient = one.own->acquire("a", one.own->usual_policy(), one.all.world().now() + 1s);
-    one.run_until([&] { return patient->is_finished; });
+    const auto patient = one.own->acquire("a", one.own->usual_policy(), one.world().now() + 1s);
+    one.finish(patient);
     BOOST_TEST(!patient->granted());
     const auto& events = one.events->denied;
     BOOST_TEST_REQUIRE(events.size() >= 2U);
@@ -204,9 +202,9 @@ BOOST_AUTO_TEST_CASE(each_failed_attempt_is_reported) {
 
 BOOST_AUTO_TEST_CASE(an_attempt_without_a_quorum_is_reported_as_such) {
     watched one(3);
-    one.all.server(0).is_silent = one.all.server(1).is_silent = true;
+    one.server(0).is_silent = one.server(1).is_silent = true;
     const auto single = one.own->acquire("a", one.own->usual_policy(), core::time_point::min());
-    one.run_until([&] { return single->is_finished; });
+    one.finish(single);
     BOOST_TEST(one.counts().unavailable == 1U);
     BOOST_TEST_REQUIRE(one.events->denied.size() == 1U);
     BOOST_TEST(!one.events->denied[0].is_contended);
@@ -215,13 +213,13 @@ BOOST_AUTO_TEST_CASE(an_attempt_without_a_quorum_is_reported_as_such) {
 
 BOOST_AUTO_TEST_CASE(a_denial_that_is_known_when_its_acquire_is_cancelled_is_reported) {
     watched one(3);
-    const auto other = one.all.make_client();
+    const auto other = one.make_client();
     const auto lease = other->lock("a");
-    one.all.server(1).is_silent = one.all.server(2).is_silent = true;
+    one.server(1).is_silent = one.server(2).is_silent = true;
     const auto cancelled = one.own->acquire("a");
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     cancelled->cancel();
-    one.run_until([&] { return cancelled->is_finished; });
+    one.finish(cancelled);
     BOOST_TEST(one.counts().contended == 1U);
     BOOST_TEST(one.events->order == "denied ");
 }
@@ -241,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_with_its_reason) {
     BOOST_TEST(event.holders == 1U);
     BOOST_TEST((event.why == core::loss::max_hold));
     BOOST_TEST(event.details == lease->lease->loss_details());
-    one.all.world().run_for(20s);
+    one.world().run_for(20s);
     BOOST_TEST(one.events->lost.size() == 1U);
     BOOST_TEST(one.events->order == "acquired lost ");
 }
@@ -249,16 +247,16 @@ BOOST_AUTO_TEST_CASE(a_loss_is_reported_with_its_reason) {
 BOOST_AUTO_TEST_CASE(the_loss_of_a_shared_lease_is_reported_once) {
     watched one(3);
     const auto first = read(*one.own);
-    expect_granted(one.all, {first});
+    one.granted(first);
     const auto second = read(*one.own);
-    expect_granted(one.all, {second});
+    one.granted(second);
     for (std::size_t i = 0; i != 3; ++i) {
-        one.all.server(i).is_silent = true;
+        one.server(i).is_silent = true;
     }
     one.run_until([&] { return !one.events->lost.empty(); });
     BOOST_TEST(one.events->lost[0].holders == 2U);
     BOOST_TEST(one.counts().lost == 2U);
-    one.all.world().run_for(20s);
+    one.world().run_for(20s);
     BOOST_TEST(one.events->lost.size() == 1U);
 }
 
@@ -267,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_held_when_its_client_closes_is_reported_as_
     const auto lease = one.own->lock("a");
     const auto closing = one.own->close();
     one.run_until([&] { return closing->told.has_value(); });
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST_REQUIRE(one.events->lost.size() == 1U);
     BOOST_TEST((one.events->lost[0].why == core::loss::closed));
     lease->let_go();
@@ -289,34 +287,34 @@ BOOST_AUTO_TEST_CASE(an_instance_is_reported_when_its_state_changes) {
         }
         return text;
     };
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST(states() == "ready ");
     auto& observer = one.own->engine().observer();
     observer.on_state_change(0);  // It still is.
-    one.all.server(0).is_up = false;
+    one.server(0).is_up = false;
     observer.on_state_change(0);
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST(states() == "ready down ");
-    one.all.world().run_for(5s);
-    one.all.server(0).is_up = true;
-    one.all.server(0).quarantined_until = one.all.world().now() + 1s;
-    one.all.world().run_for(1s);  // It was not ready before, either, so nobody is notified.
+    one.world().run_for(5s);
+    one.server(0).is_up = true;
+    one.server(0).quarantined_until = one.world().now() + 1s;
+    one.world().run_for(1s);  // It was not ready before, either, so nobody is notified.
     BOOST_TEST(states() == "ready down quarantined ");
     BOOST_TEST(one.events->instances.back().status.why_quarantined == "too young");
     observer.on_state_change(0);
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST(states() == "ready down quarantined ready ");
 }
 
 // A Cluster is ready again when its quarantine ends, and does not notify anybody.
 BOOST_AUTO_TEST_CASE(a_change_without_a_notification_is_reported_within_a_second) {
     watched one(1);
-    one.all.world().run_for(10s);
-    one.all.server(0).quarantined_until = one.all.world().now() + 3s;
-    one.all.world().run_for(1s);
+    one.world().run_for(10s);
+    one.server(0).quarantined_until = one.world().now() + 3s;
+    one.world().run_for(1s);
     BOOST_TEST_REQUIRE(one.events->instances.size() == 2U);
     BOOST_TEST((one.events->instances[1].status.state == instance::state::quarantined));
-    one.all.world().run_for(3s);
+    one.world().run_for(3s);
     BOOST_TEST_REQUIRE(one.events->instances.size() == 3U);
     BOOST_TEST((one.events->instances[2].status.state == instance::state::ready));
 }
@@ -324,15 +322,15 @@ BOOST_AUTO_TEST_CASE(a_change_without_a_notification_is_reported_within_a_second
 // A Sentinel's instance connects to another master.
 BOOST_AUTO_TEST_CASE(an_instance_that_was_ready_and_connects_again_is_down) {
     watched one(1);
-    one.all.world().run_for(1ms);
-    one.all.server(0).is_connecting = true;
+    one.world().run_for(1ms);
+    one.server(0).is_connecting = true;
     one.own->engine().observer().on_state_change(0);
-    one.all.world().run_for(5s);
+    one.world().run_for(5s);
     BOOST_TEST_REQUIRE(one.events->instances.size() == 2U);
     BOOST_TEST((one.events->instances[1].status.state == instance::state::down));
-    one.all.server(0).is_connecting = false;
+    one.server(0).is_connecting = false;
     one.own->engine().observer().on_state_change(0);
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     BOOST_TEST_REQUIRE(one.events->instances.size() == 3U);
     BOOST_TEST((one.events->instances[2].status.state == instance::state::ready));
 }
@@ -350,15 +348,15 @@ BOOST_AUTO_TEST_CASE(the_first_try_to_connect_is_not_reported) {
 
 BOOST_AUTO_TEST_CASE(a_blocked_event_loop_is_reported) {
     watched one(1, 100ms);
-    one.all.world().run_for(10s);
+    one.world().run_for(10s);
     BOOST_TEST(one.events->blocked.empty());
-    one.all.world().be_busy_for(126ms);
-    one.all.world().run_for(1s);
+    one.world().be_busy_for(126ms);
+    one.world().run_for(1s);
     BOOST_TEST_REQUIRE(one.events->blocked.size() == 1U);
     BOOST_TEST((one.events->blocked[0] > 100ms));
     BOOST_TEST((one.events->blocked[0] <= 126ms));
-    one.all.world().be_busy_for(5s);
-    one.all.world().run_for(1s);
+    one.world().be_busy_for(5s);
+    one.world().run_for(1s);
     BOOST_TEST_REQUIRE(one.events->blocked.size() == 2U);
     BOOST_TEST((one.events->blocked[1] > 4974ms));
     BOOST_TEST((one.events->blocked[1] <= 5s));
@@ -370,39 +368,39 @@ BOOST_AUTO_TEST_CASE(a_blockage_is_reported_once_and_before_what_follows_it) {
     const auto lease = one.own->lock("a");
     std::size_t known = 0;
     one.events->on_acquired = [&] { known = one.events->blocked.size(); };
-    one.all.world().be_busy_for(1s);
+    one.world().be_busy_for(1s);
     const auto next = one.own->acquire("b");
-    one.run_until([&] { return next->is_finished; });
+    one.finish(next);
     BOOST_TEST(known == 1U);
-    one.all.world().run_for(1s);
+    one.world().run_for(1s);
     BOOST_TEST(one.events->blocked.size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_shorter_blockage_is_not_reported) {
     watched one(1, 100ms);
     for (int i = 0; i != 100; ++i) {
-        one.all.world().be_busy_for(100ms);
-        one.all.world().run_for(7ms);
+        one.world().be_busy_for(100ms);
+        one.world().run_for(7ms);
     }
     BOOST_TEST(one.events->blocked.empty());
 }
 
 BOOST_AUTO_TEST_CASE(without_a_threshold_no_blockage_is_reported) {
     watched one(1);
-    one.all.world().run_for(1ms);
-    one.all.world().be_busy_for(10s);
-    one.all.world().run_for(1min);
+    one.world().run_for(1ms);
+    one.world().be_busy_for(10s);
+    one.world().run_for(1min);
     BOOST_TEST(one.events->blocked.empty());
 }
 
 // A program makes its client, and starts its event loop later.
 BOOST_AUTO_TEST_CASE(the_time_before_the_first_turn_is_no_blockage) {
     watched one(1, 100ms);
-    one.all.world().be_busy_for(10s);
-    one.all.world().run_for(1s);
+    one.world().be_busy_for(10s);
+    one.world().run_for(1s);
     BOOST_TEST(one.events->blocked.empty());
-    one.all.world().be_busy_for(1s);
-    one.all.world().run_for(1s);
+    one.world().be_busy_for(1s);
+    one.world().run_for(1s);
     BOOST_TEST(one.events->blocked.size() == 1U);
 }
 
@@ -410,9 +408,9 @@ BOOST_AUTO_TEST_CASE(a_closed_client_does_not_watch_its_loop) {
     watched one(1, 100ms);
     const auto closing = one.own->close();
     one.run_until([&] { return closing->told.has_value(); });
-    one.all.world().run_for(1s);
-    one.all.world().be_busy_for(10s);
-    one.all.world().run_for(1s);
+    one.world().run_for(1s);
+    one.world().be_busy_for(10s);
+    one.world().run_for(1s);
     BOOST_TEST(one.events->blocked.empty());
 }
 
@@ -436,11 +434,11 @@ BOOST_AUTO_TEST_CASE(an_event_is_never_reported_inside_the_call_that_causes_it) 
     const auto both = holder_and_waiter(*one.own);
     const acquire& lease = both.first;
     const acquire& next = both.second;
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     lease->let_go();  // Hands it off at once.
     BOOST_TEST(one.counts().handed_off == 1U);
     BOOST_TEST(one.events->acquired.size() == 1U);
-    one.run_until([&] { return next->is_finished; });
+    one.finish(next);
     BOOST_TEST(one.events->acquired.size() == 2U);
 }
 
@@ -450,7 +448,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_may_abandon_the_client) {
     const auto first = one.own->acquire("a");
     const auto second = one.own->acquire("b");
     one.events->on_acquired = [&] { one.own->engine().abandon(); };
-    one.all.world().run_for(1s);
+    one.world().run_for(1s);
     BOOST_TEST(one.events->acquired.size() == 1U);
     BOOST_TEST(!first->is_finished);
     BOOST_TEST(!second->is_finished);
@@ -460,10 +458,10 @@ BOOST_AUTO_TEST_CASE(a_receiver_may_abandon_the_client) {
 BOOST_AUTO_TEST_CASE(the_receiver_is_freed_after_the_last_event) {
     watched one(1);
     const std::weak_ptr<recorder> alive = one.events;
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     const auto closing = one.own->close();
     one.run_until([&] { return closing->told.has_value(); });
-    one.all.world().run_for(1ms);
+    one.world().run_for(1ms);
     one.events.reset();
     BOOST_TEST(alive.expired());
 }

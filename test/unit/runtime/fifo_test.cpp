@@ -25,9 +25,6 @@ using core::acquire_outcome;
 
 namespace {
 
-using client = virtual_deployment::client;
-using acquire = std::shared_ptr<virtual_acquire>;
-
 constexpr core::duration refresh = 250ms;
 constexpr core::duration ticket_ttl = 4 * refresh;
 
@@ -46,23 +43,11 @@ acquire attempt(client& by) {
 }
 
 /// A server that notifies of changes, its queue of waiters, and three clients.
-struct scene : virtual_deployment {
-    scene() : virtual_deployment(1) { tell_changes(); }
+struct scene : one_server {
+    scene() { tell_changes(); }
 
-    const std::unique_ptr<client> ann = make_client();
-    const std::unique_ptr<client> bob = make_client();
-    const std::unique_ptr<client> cyd = make_client();
-
-    void expect_granted(const acquire& one, core::duration at_most = 30s) {
-        BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, at_most));
-        BOOST_TEST_REQUIRE(one->granted());
-    }
     /// Acquires the free lock.
-    acquire hold(client& by) {
-        acquire holder = begin(by);
-        expect_granted(holder);
-        return holder;
-    }
+    acquire hold(client& by) { return granted(begin(by)); }
     /// Begins an acquire, which reaches the server.
     acquire arrive(client& by) {
         acquire one = begin(by);
@@ -154,8 +139,7 @@ BOOST_AUTO_TEST_CASE(a_free_lock_takes_one_round_trip) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
         scene in;
         const core::time_point asked = in.world().now();
-        const acquire lock = in.ann->acquire("a", policy_of(*in.ann, *kind));
-        in.expect_granted(lock);
+        const acquire lock = in.granted(in.ann->acquire("a", policy_of(*in.ann, *kind)));
         BOOST_TEST((in.world().now() - asked <= 3 * in.server(0).latency));
         BOOST_TEST(in.executed() == 1U);
         BOOST_TEST((lock->fence_number != 0) == (kind == &kinds::fenced_fifo));
@@ -182,7 +166,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
     for (const kinds::lock_kind* const kind : {&kinds::fifo, &kinds::fenced_fifo}) {
         scene in;
         acquire holder = in.ann->acquire("a", policy_of(*in.ann, *kind));
-        in.expect_granted(holder);
+        in.granted(holder);
         std::vector<acquire> waiters;
         for (int i = 0; i != 5; ++i) {
             waiters.push_back(in.ann->acquire("a", policy_of(*in.ann, *kind)));
@@ -190,7 +174,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_one_client_are_handed_the_lease) {
         in.world().run_for(10ms);
         for (const acquire& next : waiters) {
             holder->let_go();
-            in.expect_granted(next, 5ms);
+            in.granted(next, 5ms);
             BOOST_TEST(next->lease->token() == holder->lease->token());
             BOOST_TEST((kind == &kinds::fifo) == (next->fence_number == holder->fence_number));
             holder = next;
@@ -219,10 +203,10 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_lets_nobody_past_another_client, *labe
     leaving->cancel();
     world().run_for(1ms);
     holder->let_go();
-    expect_granted(bobs, 10ms);
+    granted(bobs, 10ms);
     BOOST_TEST(!last->is_finished);
     bobs->let_go();
-    expect_granted(last, 10ms);
+    granted(last, 10ms);
     expect_end(last);
 }
 
@@ -234,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_leaves_keeps_nobody_from_a_hand_off) {
     leaving->cancel();
     world().run_for(1ms);
     holder->let_go();
-    expect_granted(next, 1us);
+    granted(next, 1us);
     expect_end(next);
 }
 
@@ -246,12 +230,12 @@ BOOST_AUTO_TEST_CASE(a_lost_command_changes_no_order) {
     server(0).is_silent = false;
     const acquire second = arrive(*ann);
     const acquire bobs = begin(*bob);
-    expect_granted(first, 1s);
+    granted(first, 1s);
     first->let_go();
-    expect_granted(second, 10ms);
+    granted(second, 10ms);
     BOOST_TEST(!bobs->is_finished);
     second->let_go();
-    expect_granted(bobs, 10ms);
+    granted(bobs, 10ms);
     expect_end(bobs);
 }
 
@@ -263,14 +247,14 @@ BOOST_AUTO_TEST_CASE(a_hand_off_without_order_is_no_turn) {
     const acquire bobs = arrive(*bob);
     const acquire second = arrive(*ann);
     plain->let_go();
-    expect_granted(next_plain, 1ms);
+    granted(next_plain, 1ms);
     next_plain->let_go();
-    expect_granted(first, 20ms);
+    granted(first, 20ms);
     first->let_go();
-    expect_granted(bobs, 10ms);
+    granted(bobs, 10ms);
     BOOST_TEST(!second->is_finished);
     bobs->let_go();
-    expect_granted(second, 10ms);
+    granted(second, 10ms);
     expect_end(second);
 }
 
@@ -281,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_next_client_has_the_lock_a_round_trip_after_it_was_told
     world().run_for(3s);
     holder->let_go();
     const core::time_point released = world().now();
-    expect_granted(next);
+    granted(next);
     BOOST_TEST((world().now() - released <= 5 * server(0).latency));
 }
 
@@ -294,9 +278,9 @@ BOOST_AUTO_TEST_CASE(a_try_does_not_go_past_a_live_waiter, *label("fault-58")) {
     // The release arrives before the try, and the try before the attempt of the waiter.
     world().run_for(5ms);
     const acquire tried = attempt(*cyd);
-    BOOST_TEST_REQUIRE(world().run_until([&] { return tried->is_finished; }));
+    finish(tried);
     BOOST_TEST((tried->outcome == acquire_outcome::contended));
-    expect_granted(next, 1s);
+    granted(next, 1s);
     BOOST_TEST(waiting() == 0U);  // The try has left no place.
 }
 
@@ -324,7 +308,7 @@ BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped_within_one_ttl, *label("fault-56")
     dying.clear();
     holder->let_go();
     const core::time_point died = world().now();
-    expect_granted(next);
+    granted(next);
     BOOST_TEST((world().now() - died <= ticket_ttl + 10ms));
     expect_end(next);
 }
@@ -345,7 +329,7 @@ BOOST_AUTO_TEST_CASE(the_death_of_a_waiter_in_the_middle_is_no_stall, *label("fa
     }
     holder->let_go();
     const core::time_point died = world().now();
-    expect_granted(next);
+    granted(next);
     BOOST_TEST((world().now() - died <= ticket_ttl + 10ms));
 }
 
@@ -382,7 +366,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_at_once, *label("fault-58")) {
             BOOST_TEST(in.waiting() == 1U);
             holder->let_go();
         }
-        in.expect_granted(next, 150ms);
+        in.granted(next, 150ms);
         BOOST_TEST((head->outcome == acquire_outcome::cancelled));
         in.expect_end(next);
     }
@@ -426,10 +410,10 @@ BOOST_AUTO_TEST_CASE(a_release_at_any_moment_is_noticed, *label("fault-59")) {
         const acquire next = begin(*in.cyd);
         in.world().run_for((100 - step) * 100us);
         holder->let_go();
-        in.expect_granted(head, 20ms);
+        in.granted(head, 20ms);
         in.world().run_for(step * 100us);
         head->let_go();
-        in.expect_granted(next, 20ms);
+        in.granted(next, 20ms);
     }
 }
 
@@ -446,7 +430,7 @@ BOOST_AUTO_TEST_CASE(a_leave_at_any_moment_is_noticed, *label("fault-59")) {
         head->cancel();
         in.world().run_for((100 - step) * 100us);
         holder->let_go();
-        in.expect_granted(next, 20ms);
+        in.granted(next, 20ms);
     }
 }
 
@@ -484,7 +468,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_away_for_a_while_costs_no_waiter) {
     bob->reach(0);
     world().run_for(100ms);
     holder->let_go();
-    expect_granted(next, 1s);
+    granted(next, 1s);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves) {

@@ -112,12 +112,10 @@ BOOST_AUTO_TEST_CASE(bounds_grow) {
 
 // --- Waits --------------------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(an_uncontended_acquire_waits_for_one_round_trip) {
-    virtual_deployment five(5);
-    const auto client = five.make_client();
-    const auto lease = client->lock("a");
-    expect(counts_of(*client).waits, 1, round_trip);
-    expect(counts_of(*client).holds, 0, 0ns);
+BOOST_FIXTURE_TEST_CASE(an_uncontended_acquire_waits_for_one_round_trip, five_servers) {
+    const auto lease = ann->lock("a");
+    expect(counts_of(*ann).waits, 1, round_trip);
+    expect(counts_of(*ann).holds, 0, 0ns);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_behind_another_client_counts_from_its_start) {
@@ -130,21 +128,19 @@ BOOST_AUTO_TEST_CASE(a_wait_behind_another_client_counts_from_its_start) {
     const auto next = second->acquire("a");
     one.world().run_for(3s);
     lease->let_go();
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return next->is_finished; }));
+    one.finish(next);
     expect(counts_of(*second).waits, 1, next->finished_at - began);
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_without_a_grant_is_not_in_the_waits) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    const auto lease = client->lock("a");
-    const auto patient = client->acquire("a", client->usual_policy(), one.world().now() + 1s);
-    const auto cancelled = client->acquire("a");
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return patient->is_finished; }));
+BOOST_FIXTURE_TEST_CASE(an_acquire_without_a_grant_is_not_in_the_waits, one_server) {
+    const auto lease = ann->lock("a");
+    const auto patient = ann->acquire("a", ann->usual_policy(), world().now() + 1s);
+    const auto cancelled = ann->acquire("a");
+    finish(patient);
     cancelled->cancel();
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return cancelled->is_finished; }));
+    finish(cancelled);
     BOOST_TEST(!patient->granted());
-    expect(counts_of(*client).waits, 1, round_trip);
+    expect(counts_of(*ann).waits, 1, round_trip);
 }
 
 // The holder's program runs long after the last event of the engine.
@@ -166,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_hand_off_ends_a_wait_and_a_hold_when_the_holder_releases)
         } else {
             static_cast<void>(lease->release());
         }
-        BOOST_TEST_REQUIRE(one.world().run_until([&] { return next->is_finished; }));
+        one.finish(next);
         BOOST_TEST(counts_of(*client).handed_off == 1U);
         expect(counts_of(*client).waits, 2, round_trip + (released - began));
         expect(counts_of(*client).holds, 1, released - granted);
@@ -176,189 +172,164 @@ BOOST_AUTO_TEST_CASE(a_hand_off_ends_a_wait_and_a_hold_when_the_holder_releases)
     }
 }
 
-BOOST_AUTO_TEST_CASE(waits_have_as_many_durations_as_acquired_counts) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
+BOOST_FIXTURE_TEST_CASE(waits_have_as_many_durations_as_acquired_counts, three_servers) {
     const auto fenced = [&] {
-        const auto one = client->acquire("a", policy_of(*client, kinds::fenced_shared));
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
-        BOOST_TEST_REQUIRE(one->granted());
+        const auto one = granted(ann->acquire("a", policy_of(*ann, kinds::fenced_shared)));
         return one;
     };
     const auto first = fenced();
-    const auto share = virtual_share::begin(*client, *first);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return share->ended_with.has_value(); }));
+    const auto share = virtual_share::begin(*ann, *first);
+    BOOST_TEST_REQUIRE(world().run_until([&] { return share->ended_with.has_value(); }));
     const auto second = fenced();
     constexpr std::uint64_t anna = 1;
-    const auto outer = client->acquire("b", client->usual_policy(), core::never, anna, true);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return outer->is_finished; }));
-    const auto inner = client->acquire("b", client->usual_policy(), core::never, anna, true);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return inner->is_finished; }));
-    const auto lock =
-        std::make_shared<runtime::lock_spec>(*client->spec_of("b", client->usual_policy()));
+    const auto outer = ann->acquire("b", ann->usual_policy(), core::never, anna, true);
+    finish(outer);
+    const auto inner = ann->acquire("b", ann->usual_policy(), core::never, anna, true);
+    finish(inner);
+    const auto lock = std::make_shared<runtime::lock_spec>(*ann->spec_of("b", ann->usual_policy()));
     lock->is_reentrant = true;
-    BOOST_TEST((client->engine().parts().queues.reenter(*lock, {anna, true}) != nullptr));
-    BOOST_TEST(counts_of(*client).acquired == 6U);
-    BOOST_TEST(count_of(counts_of(*client).waits) == 6U);
+    BOOST_TEST((ann->engine().parts().queues.reenter(*lock, {anna, true}) != nullptr));
+    BOOST_TEST(counts_of(*ann).acquired == 6U);
+    BOOST_TEST(count_of(counts_of(*ann).waits) == 6U);
 }
 
 // --- Holds --------------------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(each_way_to_end_a_hold_counts_once) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
+BOOST_FIXTURE_TEST_CASE(each_way_to_end_a_hold_counts_once, three_servers) {
     const auto held = [&](const auto& end) {
-        const auto lease = client->lock("a");
-        three.world().run_for(700ms);
+        const auto lease = ann->lock("a");
+        world().run_for(700ms);
         end(*lease);
         lease->let_go();
         lease->lease->abandon(lease->holder_number);
-        three.world().run_for(20s);
+        world().run_for(20s);
     };
     held([](virtual_acquire& one) { static_cast<void>(one.release()); });
-    expect(counts_of(*client).holds, 1, 700ms);
+    expect(counts_of(*ann).holds, 1, 700ms);
     held([](virtual_acquire& one) { one.let_go(); });
-    expect(counts_of(*client).holds, 2, 1400ms);
+    expect(counts_of(*ann).holds, 2, 1400ms);
     held([](virtual_acquire& one) { one.lease->abandon(one.holder_number); });
-    expect(counts_of(*client).holds, 3, 2100ms);
+    expect(counts_of(*ann).holds, 3, 2100ms);
     held([](virtual_acquire& one) { static_cast<void>(detach(one)); });
-    expect(counts_of(*client).holds, 4, 2800ms);
-    BOOST_TEST(overstays(*client) == 0U);
+    expect(counts_of(*ann).holds, 4, 2800ms);
+    BOOST_TEST(overstays(*ann) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_hold_that_ends_by_a_detach_counts_once) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto first = read(*client);
-    const auto second = read(*client);
-    expect_granted(three, {first, second});
+BOOST_FIXTURE_TEST_CASE(a_hold_that_ends_by_a_detach_counts_once, three_servers) {
+    const auto first = read(*ann);
+    const auto second = read(*ann);
+    expect_granted({first, second});
     BOOST_TEST_REQUIRE((second->lease == first->lease));
-    three.world().run_for(1s);
+    world().run_for(1s);
     first->let_go();
     static_cast<void>(detach(*second));
-    three.world().run_for(1s);
+    world().run_for(1s);
     static_cast<void>(second->release());
     second->let_go();
-    three.world().run_for(20s);
-    BOOST_TEST(count_of(counts_of(*client).holds) == 2U);
-    BOOST_TEST(counts_of(*client).held == 0U);
+    world().run_for(20s);
+    BOOST_TEST(count_of(counts_of(*ann).holds) == 2U);
+    BOOST_TEST(counts_of(*ann).held == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_that_has_detached_its_lease_does_not_release_it) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto first = read(*client);
-    const auto second = read(*client);
-    expect_granted(three, {first, second});
+BOOST_FIXTURE_TEST_CASE(a_holder_that_has_detached_its_lease_does_not_release_it, three_servers) {
+    const auto first = read(*ann);
+    const auto second = read(*ann);
+    expect_granted({first, second});
     second->let_go();
     const auto made = detach(*first);
-    three.world().run_for(1s);
+    world().run_for(1s);
     BOOST_TEST((made->result() == runtime::lease_result::done));
     const auto release = first->release();
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return release->told.has_value(); }));
     BOOST_TEST(release->was_not_held);
-    BOOST_TEST(count_of(counts_of(*client).holds) == 2U);
+    BOOST_TEST(count_of(counts_of(*ann).holds) == 2U);
 }
 
 // The blocked event loop detaches the lease before any timer has run.
-BOOST_AUTO_TEST_CASE(a_lease_that_is_over_is_lost_and_not_detached) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto lease = client->lock("a");
-    three.world().be_busy_for(11s);
+BOOST_FIXTURE_TEST_CASE(a_lease_that_is_over_is_lost_and_not_detached, three_servers) {
+    const auto lease = ann->lock("a");
+    world().be_busy_for(11s);
     const auto made = detach(*lease);
     BOOST_TEST((made->result() != runtime::lease_result::done));
     BOOST_TEST((lease->lease->loss(lease->holder_number) != core::loss::none));
-    BOOST_TEST(counts_of(*client).detached == 0U);
-    BOOST_TEST(counts_of(*client).lost == 1U);
-    three.world().run_for(20s);
+    BOOST_TEST(counts_of(*ann).detached == 0U);
+    BOOST_TEST(counts_of(*ann).lost == 1U);
+    world().run_for(20s);
     lease->let_go();
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_ends_a_hold) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    runtime::lock_policy policy = client->usual_policy();
+BOOST_FIXTURE_TEST_CASE(a_loss_ends_a_hold, three_servers) {
+    runtime::lock_policy policy = ann->usual_policy();
     policy.lease.max_hold = 4s;
-    const auto lease = client->lock("a", policy);
+    const auto lease = ann->lock("a", policy);
     BOOST_TEST_REQUIRE(
-        three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
-    expect(counts_of(*client).holds, 1, three.world().now() - lease->finished_at);
-    three.world().run_for(20s);
+        world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+    expect(counts_of(*ann).holds, 1, world().now() - lease->finished_at);
+    world().run_for(20s);
     lease->let_go();
-    BOOST_TEST(count_of(counts_of(*client).holds) == 1U);
+    BOOST_TEST(count_of(counts_of(*ann).holds) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(each_share_of_a_lease_has_its_own_hold) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto first = read(*client);
-    expect_granted(three, {first});
-    three.world().run_for(20ms);
-    const auto second = read(*client);
-    expect_granted(three, {second});
+BOOST_FIXTURE_TEST_CASE(each_share_of_a_lease_has_its_own_hold, three_servers) {
+    const auto first = granted(read(*ann));
+    world().run_for(20ms);
+    const auto second = granted(read(*ann));
     BOOST_TEST_REQUIRE((second->lease == first->lease));
-    const core::time_point began = three.world().now();
-    three.world().be_busy_for(1s);
+    const core::time_point began = world().now();
+    world().be_busy_for(1s);
     first->let_go();
-    expect(counts_of(*client).holds, 1, three.world().now() - first->finished_at);
-    three.world().be_busy_for(1s);
+    expect(counts_of(*ann).holds, 1, world().now() - first->finished_at);
+    world().be_busy_for(1s);
     second->let_go();
-    expect(counts_of(*client).holds, 2,
+    expect(counts_of(*ann).holds, 2,
            (began + 1s - first->finished_at) + (began + 2s - second->finished_at));
 }
 
-BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_has_ended_the_hold) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    const auto lease = client->lock("a");
-    one.server(0).service = 1ms;
+BOOST_FIXTURE_TEST_CASE(a_release_that_waits_to_be_sent_has_ended_the_hold, one_server) {
+    const auto lease = ann->lock("a");
+    server(0).service = 1ms;
     std::vector<acquire> load;
     for (int i = 0; i != 2000; ++i) {
-        load.push_back(client->acquire("load " + std::to_string(i)));
+        load.push_back(ann->acquire("load " + std::to_string(i)));
     }
-    one.world().run_for(50ms);
-    const core::time_point released = one.world().now();
-    const auto before = count_of(counts_of(*client).holds);
+    world().run_for(50ms);
+    const core::time_point released = world().now();
+    const auto before = count_of(counts_of(*ann).holds);
     const auto release = lease->release();
     BOOST_TEST(release->waits_to_be_sent());
-    BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return release->told.has_value(); }));
-    BOOST_TEST(count_of(counts_of(*client).holds) == before + 1);
-    BOOST_TEST((counts_of(*client).holds.sum() ==
+    BOOST_TEST(count_of(counts_of(*ann).holds) == before + 1);
+    BOOST_TEST_REQUIRE(world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST(count_of(counts_of(*ann).holds) == before + 1);
+    BOOST_TEST((counts_of(*ann).holds.sum() ==
                 std::chrono::round<time_histogram::unit>(released - lease->finished_at)));
 }
 
 // --- Overstays ----------------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_holder_that_ignores_its_loss_overstays) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto lease = client->lock("a");
+BOOST_FIXTURE_TEST_CASE(a_holder_that_ignores_its_loss_overstays, three_servers) {
+    const auto lease = ann->lock("a");
     const core::time_point end = lease->valid_until();
-    silence(three, 2);
-    three.world().run_for(end - three.world().now() - 1ms);
+    silence(*this, 2);
+    world().run_for(end - world().now() - 1ms);
     BOOST_TEST((lease->lease->loss(0) == core::loss::unrenewable));
-    BOOST_TEST(overstays(*client) == 0U);
-    three.world().run_for(1ms);
-    BOOST_TEST(overstays(*client) == 1U);
-    three.world().run_for(1min);
+    BOOST_TEST(overstays(*ann) == 0U);
+    world().run_for(1ms);
+    BOOST_TEST(overstays(*ann) == 1U);
+    world().run_for(1min);
     lease->let_go();
-    three.world().run_for(1min);
-    BOOST_TEST(overstays(*client) == 1U);
+    world().run_for(1min);
+    BOOST_TEST(overstays(*ann) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_that_heeds_its_loss_does_not_overstay) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto lease = client->lock("a");
-    silence(three, 2);
+BOOST_FIXTURE_TEST_CASE(a_holder_that_heeds_its_loss_does_not_overstay, three_servers) {
+    const auto lease = ann->lock("a");
+    silence(*this, 2);
     BOOST_TEST_REQUIRE(
-        three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+        world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
     lease->let_go();
-    three.world().run_for(1min);
-    BOOST_TEST(overstays(*client) == 0U);
-    BOOST_TEST(counts_of(*client).lost == 1U);
+    world().run_for(1min);
+    BOOST_TEST(overstays(*ann) == 0U);
+    BOOST_TEST(counts_of(*ann).lost == 1U);
 }
 
 // The blocked event loop releases the lease before any timer has run.
@@ -380,71 +351,63 @@ BOOST_AUTO_TEST_CASE(a_late_release_of_a_blocked_client_is_an_overstay) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_max_hold_and_of_an_unrenewed_lease_count) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    runtime::lock_policy policy = client->usual_policy();
+BOOST_FIXTURE_TEST_CASE(the_end_of_max_hold_and_of_an_unrenewed_lease_count, three_servers) {
+    runtime::lock_policy policy = ann->usual_policy();
     policy.lease.max_hold = 2s;
-    const auto bounded = client->lock("a", policy);
+    const auto bounded = ann->lock("a", policy);
     policy.lease.max_hold = {};
     policy.lease.renew_interval = {};
     policy.lease.ttl = 4s;
-    const auto unrenewed = client->lock("b", policy);
-    three.world().run_for(2500ms);
-    BOOST_TEST(overstays(*client) == 1U);
-    three.world().run_for(2s);
-    BOOST_TEST(overstays(*client) == 2U);
+    const auto unrenewed = ann->lock("b", policy);
+    world().run_for(2500ms);
+    BOOST_TEST(overstays(*ann) == 1U);
+    world().run_for(2s);
+    BOOST_TEST(overstays(*ann) == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(each_reader_that_stays_counts) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const std::vector<acquire> readers{read(*client), read(*client), read(*client), read(*client)};
-    expect_granted(three, readers);
+BOOST_FIXTURE_TEST_CASE(each_reader_that_stays_counts, three_servers) {
+    const std::vector<acquire> readers{read(*ann), read(*ann), read(*ann), read(*ann)};
+    expect_granted(readers);
     BOOST_TEST_REQUIRE((readers[3]->lease == readers[0]->lease));
     const core::time_point end = readers[0]->valid_until();
-    silence(three, 2);
+    silence(*this, 2);
     readers[0]->let_go();
     BOOST_TEST_REQUIRE(
-        three.world().run_until([&] { return readers[1]->lease->loss(1) != core::loss::none; }));
+        world().run_until([&] { return readers[1]->lease->loss(1) != core::loss::none; }));
     readers[1]->let_go();
-    three.world().run_for(end - three.world().now());
-    BOOST_TEST(overstays(*client) == 2U);
+    world().run_for(end - world().now());
+    BOOST_TEST(overstays(*ann) == 2U);
     readers[2]->let_go();
     readers[3]->let_go();
-    three.world().run_for(1min);
-    BOOST_TEST(overstays(*client) == 2U);
-    BOOST_TEST(count_of(counts_of(*client).holds) == 4U);
+    world().run_for(1min);
+    BOOST_TEST(overstays(*ann) == 2U);
+    BOOST_TEST(count_of(counts_of(*ann).holds) == 4U);
 }
 
-BOOST_AUTO_TEST_CASE(a_late_share_counts_before_the_end_is_noticed) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    const auto first = read(*client);
-    const auto second = read(*client);
-    expect_granted(three, {first, second});
-    three.world().be_busy_for(11s);
+BOOST_FIXTURE_TEST_CASE(a_late_share_counts_before_the_end_is_noticed, three_servers) {
+    const auto first = read(*ann);
+    const auto second = read(*ann);
+    expect_granted({first, second});
+    world().be_busy_for(11s);
     first->let_go();
-    BOOST_TEST(overstays(*client) == 1U);
-    three.world().run_for(1s);
-    BOOST_TEST(overstays(*client) == 2U);
+    BOOST_TEST(overstays(*ann) == 1U);
+    world().run_for(1s);
+    BOOST_TEST(overstays(*ann) == 2U);
     second->let_go();
-    BOOST_TEST(overstays(*client) == 2U);
+    BOOST_TEST(overstays(*ann) == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_client_counts_the_holders_until_it_is_closed) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    runtime::lock_policy policy = client->usual_policy();
+BOOST_FIXTURE_TEST_CASE(a_closed_client_counts_the_holders_until_it_is_closed, three_servers) {
+    runtime::lock_policy policy = ann->usual_policy();
     policy.lease.ttl = 1500ms;
     policy.lease.renew_interval = 500ms;
-    const auto ends_in_time = client->lock("a", policy);
-    const auto ends_later = client->lock("b");
-    const auto closed = client->close();
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return closed->told.has_value(); }));
-    BOOST_TEST(overstays(*client) == 1U);
-    three.world().run_for(1min);
-    BOOST_TEST(overstays(*client) == 1U);
+    const auto ends_in_time = ann->lock("a", policy);
+    const auto ends_later = ann->lock("b");
+    const auto closed = ann->close();
+    BOOST_TEST_REQUIRE(world().run_until([&] { return closed->told.has_value(); }));
+    BOOST_TEST(overstays(*ann) == 1U);
+    world().run_for(1min);
+    BOOST_TEST(overstays(*ann) == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

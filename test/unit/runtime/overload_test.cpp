@@ -82,7 +82,7 @@ private:
     virtual_deployment& servers_;
     virtual_deployment::client& client_;
     runtime::lock_policy policy_;
-    std::vector<std::shared_ptr<virtual_acquire>> tasks_;
+    std::vector<acquire> tasks_;
 };
 
 /// A server that takes 1 ms for each command, and a client that requests this many locks at once.
@@ -101,7 +101,7 @@ public:
         return client->engine().parts().counts.waiting_to_send;
     }
 
-    const std::unique_ptr<client> client = make_client();
+    const std::unique_ptr<virtual_deployment::client> client = make_client();
     std::vector<std::shared_ptr<virtual_acquire>> all;
 };
 
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(held_leases_are_renewed_in_time_while_acquires_queue_up) {
     runtime::lock_policy policy = client->usual_policy();
     policy.lease.ttl = 300ms;
     policy.lease.renew_interval = 100ms;
-    std::vector<std::shared_ptr<virtual_acquire>> held;
+    std::vector<acquire> held;
     for (int i = 0; i != 100; ++i) {
         held.push_back(client->lock("held " + std::to_string(i), policy));
     }
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(instance_events_do_not_prolong_an_unsent_acquire) {
     one.world().run_for(100ms);
     one.client->engine().observer().on_state_change(0);
     one.client->engine().observer().on_all_keys_changed(0);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+    one.finish(late);
     BOOST_TEST((late->finished_at == now + 400ms));
 }
 
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
 /// Releases are sent before acquires.
 BOOST_AUTO_TEST_CASE(releases_are_sent_before_acquires) {
     many_leases held(1000);
-    std::vector<std::shared_ptr<virtual_acquire>> wanted;
+    std::vector<acquire> wanted;
     for (int i = 0; i != 1000; ++i) {
         wanted.push_back(held.client->acquire("b" + std::to_string(i)));
     }
@@ -449,7 +449,7 @@ BOOST_AUTO_TEST_CASE(an_expired_acquire_does_not_wait_to_be_sent) {
         first->cancel();
         one.world().be_busy_for(1ms);
     });
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
+    one.finish(second);
     BOOST_TEST((second->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((second->finished_at <= deadline + 2ms));
 }

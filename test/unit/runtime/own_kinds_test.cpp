@@ -29,8 +29,6 @@ using core::acquire_outcome;
 using core::key_state;
 using core::step;
 using core::vote;
-using client = virtual_deployment::client;
-using acquire = std::shared_ptr<virtual_acquire>;
 
 /// A kind without an implementation for servers.
 class memory_kind : public kinds::lock_kind {
@@ -165,20 +163,12 @@ std::uint64_t attempts(client& of) {
 }
 
 /// Three servers that notify of changes, and three clients.
-struct scene : virtual_deployment {
-    scene() : virtual_deployment(3) { tell_changes(); }
+struct scene : three_servers {
+    scene() { tell_changes(); }
 
-    std::unique_ptr<client> a = make_client();
-    std::unique_ptr<client> b = make_client();
-    std::unique_ptr<client> c = make_client();
-
-    void expect_granted(const acquire& one, core::duration within) {
-        BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, within));
-        BOOST_TEST_REQUIRE(one->granted());
-    }
     acquire taken(client& by) {
         acquire result = take(by);
-        expect_granted(result, 10ms);
+        granted(result, 10ms);
         return result;
     }
     /// Returns an acquire that has found no room.
@@ -195,16 +185,16 @@ BOOST_FIXTURE_TEST_SUITE(own_kinds, scene)
 BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_its_own_client_makes) {
     for (const bool tells : {true, false}) {
         tell_changes(tells);
-        const acquire first = taken(*a);
-        const acquire second = taken(*a);
-        const acquire third = waiting(*a);
-        const acquire fourth = waiting(*a);
+        const acquire first = taken(*ann);
+        const acquire second = taken(*ann);
+        const acquire third = waiting(*ann);
+        const acquire fourth = waiting(*ann);
         first->let_go();
-        expect_granted(third, 1ms);
+        granted(third, 1ms);
         world().run_for(10ms);
         BOOST_TEST(!fourth->is_finished);
         second->let_go();
-        expect_granted(fourth, 1ms);
+        granted(fourth, 1ms);
         third->let_go();
         fourth->let_go();
         world().run_for(100ms);
@@ -214,33 +204,33 @@ BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_its_own_client_makes) {
 /// The hand-off needs no round trip, like for an exclusive kind. The key does not change, and no other client
 /// is notified.
 BOOST_AUTO_TEST_CASE(a_waiter_is_handed_the_lease_of_its_own_client) {
-    const acquire beside = taken(*b);
-    const acquire first = a->acquire("a", generous(*a));
-    expect_granted(first, 10ms);
-    const acquire second = a->acquire("a", generous(*a));
+    const acquire beside = taken(*bob);
+    const acquire first = ann->acquire("a", generous(*ann));
+    granted(first, 10ms);
+    const acquire second = ann->acquire("a", generous(*ann));
     world().run_for(10ms);  // It has found no room.
     BOOST_TEST_REQUIRE(!second->is_finished);
     const std::uint64_t before = executed();
     const core::time_point released = world().now();
     first->let_go();
-    expect_granted(second, 1ms);
+    granted(second, 1ms);
     BOOST_TEST((second->finished_at == released));
     BOOST_TEST(second->lease->token() == first->lease->token());
-    BOOST_TEST(a->engine().parts().counts.handed_off == 1U);
+    BOOST_TEST(ann->engine().parts().counts.handed_off == 1U);
     BOOST_TEST(executed() - before <= 1U);  // It leaves the remote queue.
     second->let_go();
     world().run_for(100ms);
-    const acquire other = taken(*c);  // There is room again.
+    const acquire other = taken(*cyd);  // There is room again.
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_for_ever_beside_other_clients) {
-    acquire holder = a->acquire("a", generous(*a));
-    expect_granted(holder, 10ms);
-    const acquire second = taken(*b);
-    const acquire other = waiting(*c);
+    acquire holder = ann->acquire("a", generous(*ann));
+    granted(holder, 10ms);
+    const acquire second = taken(*bob);
+    const acquire other = waiting(*cyd);
     int handed = 0;
     while (!other->is_finished && handed != 1000) {
-        const acquire next = a->acquire("a", generous(*a));
+        const acquire next = ann->acquire("a", generous(*ann));
         world().run_for(1ms);
         holder->let_go();
         BOOST_TEST_REQUIRE(
@@ -257,73 +247,73 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_for_ever_beside_other_clients) {
 /// The client of the waiter renews another lease of the same key. After that write, the servers notify the
 /// client only if it queries the key again.
 BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_another_client_makes) {
-    runtime::lock_policy not_renewed = patient(*a, counted);
+    runtime::lock_policy not_renewed = patient(*ann, counted);
     not_renewed.lease.ttl = 10min;
     not_renewed.lease.renew_interval = {};
-    const acquire first = a->lock("a", not_renewed);
-    const acquire second = taken(*b);
-    const acquire third = waiting(*b);
+    const acquire first = ann->lock("a", not_renewed);
+    const acquire second = taken(*bob);
+    const acquire third = waiting(*bob);
     world().run_for(5s);
     BOOST_TEST(!third->is_finished);
     first->let_go();
-    expect_granted(third, 1ms);
+    granted(third, 1ms);
 }
 
 /// The holders renew every 3.3 s. For a waiter, each renewal may look like a release.
 BOOST_AUTO_TEST_CASE(renewals_cause_no_attempts) {
-    const acquire first = taken(*a);
-    const acquire second = taken(*b);
-    const acquire third = waiting(*c);
-    const std::uint64_t before = attempts(*c);
+    const acquire first = taken(*ann);
+    const acquire second = taken(*bob);
+    const acquire third = waiting(*cyd);
+    const std::uint64_t before = attempts(*cyd);
     world().run_for(30s);
-    BOOST_TEST(attempts(*c) == before);
+    BOOST_TEST(attempts(*cyd) == before);
     second->let_go();
-    expect_granted(third, 1ms);
+    granted(third, 1ms);
 }
 
 /// This holds for any waiting time. A reader would pass other waiters after five seconds.
 BOOST_AUTO_TEST_CASE(a_waiter_does_not_pass_those_before_it) {
-    const acquire first = taken(*a);
-    const acquire second = taken(*a);
-    const acquire third = waiting(*b);
-    const acquire fourth = waiting(*c);
-    const std::uint64_t before = attempts(*c);
+    const acquire first = taken(*ann);
+    const acquire second = taken(*ann);
+    const acquire third = waiting(*bob);
+    const acquire fourth = waiting(*cyd);
+    const std::uint64_t before = attempts(*cyd);
     world().run_for(30s);
-    BOOST_TEST(attempts(*c) == before);
+    BOOST_TEST(attempts(*cyd) == before);
     first->let_go();
-    expect_granted(third, 1ms);
+    granted(third, 1ms);
     BOOST_TEST(!fourth->is_finished);
     second->let_go();
-    expect_granted(fourth, 1ms);
+    granted(fourth, 1ms);
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_whose_time_ends_does_not_pass_those_before_it) {
-    const acquire first = taken(*a);
-    const acquire second = taken(*a);
-    const acquire third = waiting(*b);
+    const acquire first = taken(*ann);
+    const acquire second = taken(*ann);
+    const acquire third = waiting(*bob);
     for (int i = 0; i != 2; ++i) {  // The second time, it joins the queue before it attempts.
-        const acquire fourth = take(*c, world().now() + 1s);
+        const acquire fourth = take(*cyd, world().now() + 1s);
         world().run_for(2s);
         BOOST_TEST_REQUIRE(fourth->is_finished);
         BOOST_TEST((fourth->outcome == acquire_outcome::contended));
     }
-    BOOST_TEST(attempts(*c) == 1U);
+    BOOST_TEST(attempts(*cyd) == 1U);
 }
 
 /// The waiter watches all of its names. Its client identifies the lock by only one of them.
 BOOST_AUTO_TEST_CASE(a_release_of_one_name_wakes_a_waiter_for_several) {
     for (const std::string name : {"a", "b"}) {
-        for (client* const holder : {a.get(), b.get()}) {
+        for (client* const holder : {ann.get(), bob.get()}) {
             for (const core::duration waited : {10ms, 20'000ms}) {
                 // A waiter that has waited long may have just queried the key. After a long hold there is a
                 // cool-down.
                 const core::duration within = waited < 1s ? 1ms : 20ms;
                 const acquire held = holder->lock(name, patient(*holder, kinds::exclusive));
-                const acquire both = take_both(*this, *a);
+                const acquire both = take_both(*this, *ann);
                 world().run_for(waited);
                 BOOST_TEST_REQUIRE(!both->is_finished);
                 held->let_go();
-                expect_granted(both, within);
+                granted(both, within);
                 both->let_go();
                 world().run_for(100ms);
             }
@@ -333,18 +323,18 @@ BOOST_AUTO_TEST_CASE(a_release_of_one_name_wakes_a_waiter_for_several) {
 
 BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
     for (const std::string name : {"a", "b"}) {
-        for (client* const waiter : {a.get(), b.get()}) {
+        for (client* const waiter : {ann.get(), bob.get()}) {
             for (const core::duration waited : {10ms, 20'000ms}) {
                 // A waiter that has waited long may have just queried the key. After a long hold there is a
                 // cool-down.
                 const core::duration within = waited < 1s ? 1ms : 20ms;
-                const acquire both = take_both(*this, *a);
-                expect_granted(both, 10ms);
+                const acquire both = take_both(*this, *ann);
+                granted(both, 10ms);
                 const acquire one = waiter->acquire(name, patient(*waiter, kinds::exclusive));
                 world().run_for(waited);
                 BOOST_TEST_REQUIRE(!one->is_finished);
                 both->let_go();
-                expect_granted(one, within);
+                granted(one, within);
                 one->let_go();
                 world().run_for(100ms);
             }
@@ -355,17 +345,17 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
 /// The holder of the other name may need the first name before it releases its own.
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_first) {
     for (const core::duration waited : {10ms, 90ms, 20'000ms}) {
-        const acquire held = a->lock("b", patient(*a, kinds::exclusive));
-        const acquire both = take_both(*this, *a);
+        const acquire held = ann->lock("b", patient(*ann, kinds::exclusive));
+        const acquire both = take_both(*this, *ann);
         world().run_for(waited);
-        const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
-        expect_granted(first, 101ms);
+        const acquire first = ann->acquire("a", patient(*ann, kinds::exclusive));
+        granted(first, 101ms);
         BOOST_TEST(!both->is_finished);
         held->let_go();
         world().run_for(10ms);
         BOOST_TEST(!both->is_finished);
         first->let_go();
-        expect_granted(both, 20ms);
+        granted(both, 20ms);
         both->let_go();
         world().run_for(100ms);
     }
@@ -373,29 +363,29 @@ BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_lets_those_behind_it_have_the_fi
 
 /// Other waiters for the same names could not proceed either.
 BOOST_AUTO_TEST_CASE(waiters_for_the_same_names_keep_their_order) {
-    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
-    const acquire first = take_both(*this, *a);
-    const acquire second = take_both(*this, *a);
+    const acquire held = ann->lock("b", patient(*ann, kinds::exclusive));
+    const acquire first = take_both(*this, *ann);
+    const acquire second = take_both(*this, *ann);
     world().run_for(10ms);
-    const std::uint64_t before = attempts(*a);
+    const std::uint64_t before = attempts(*ann);
     world().run_for(1s);
-    BOOST_TEST(attempts(*a) == before);
+    BOOST_TEST(attempts(*ann) == before);
     held->let_go();
-    expect_granted(first, 20ms);
+    granted(first, 20ms);
     BOOST_TEST(!second->is_finished);
     first->let_go();
-    expect_granted(second, 20ms);
+    granted(second, 20ms);
     second->let_go();
 }
 
 /// It has been denied itself, whatever the outcome of its predecessor was.
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_times_out_tells_what_it_has_found) {
-    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
+    const acquire held = ann->lock("b", patient(*ann, kinds::exclusive));
     const auto both = std::make_shared<virtual_acquire>(
-        world(), a->spec_of("a", patient(*a, names), {"b"}), world().now() + 500ms);
+        world(), ann->spec_of("a", patient(*ann, names), {"b"}), world().now() + 500ms);
     both->start(both);
-    const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
-    BOOST_TEST_REQUIRE(world().run_until([&] { return both->is_finished; }, 501ms));
+    const acquire first = ann->acquire("a", patient(*ann, kinds::exclusive));
+    finish(both, 501ms);
     BOOST_TEST(first->granted());
     BOOST_TEST((both->outcome == acquire_outcome::contended));
     first->let_go();
@@ -403,14 +393,14 @@ BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_times_out_tells_what_it_has
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_for_several_names_that_has_let_others_pass_may_be_cancelled) {
-    const acquire held = a->lock("b", patient(*a, kinds::exclusive));
-    const acquire both = take_both(*this, *a);
-    const acquire first = a->acquire("a", patient(*a, kinds::exclusive));
-    expect_granted(first, 150ms);
+    const acquire held = ann->lock("b", patient(*ann, kinds::exclusive));
+    const acquire both = take_both(*this, *ann);
+    const acquire first = ann->acquire("a", patient(*ann, kinds::exclusive));
+    granted(first, 150ms);
     both->cancel();
-    BOOST_TEST_REQUIRE(world().run_until([&] { return both->is_finished; }, 1ms));
+    finish(both, 1ms);
     BOOST_TEST((both->outcome == acquire_outcome::cancelled));
-    BOOST_TEST(a->engine().parts().counts.queued == 0U);
+    BOOST_TEST(ann->engine().parts().counts.queued == 0U);
     first->let_go();
     held->let_go();
 }

@@ -22,14 +22,9 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
-using client = virtual_deployment::client;
-using acquire = std::shared_ptr<virtual_acquire>;
 
-struct scene : virtual_deployment {
-    std::unique_ptr<client> a = make_client();
-    std::unique_ptr<client> b = make_client();
-
-    explicit scene(std::size_t servers = 3) : virtual_deployment(servers) { tell_changes(); }
+struct scene : three_servers {
+    scene() { tell_changes(); }
 
     static acquire take(client& by, std::uint32_t limit, std::uint32_t count = 1,
                         core::time_point deadline = core::never) {
@@ -39,8 +34,7 @@ struct scene : virtual_deployment {
     }
     acquire taken(client& by, std::uint32_t limit, std::uint32_t count = 1) {
         acquire result = take(by, limit, count);
-        BOOST_TEST_REQUIRE(world().run_until([&] { return result->is_finished; }));
-        BOOST_TEST_REQUIRE(result->granted());
+        granted(result);
         world().run_for(1ms);  // All servers have answered.
         return result;
     }
@@ -62,20 +56,20 @@ BOOST_FIXTURE_TEST_SUITE(semaphores, scene)
 
 BOOST_AUTO_TEST_CASE(a_free_semaphore_costs_what_a_mutex_costs) {
     for (const std::uint32_t limit : {1U, 16U}) {
-        BOOST_TEST(cost_of(*a, limit) == 2U);
+        BOOST_TEST(cost_of(*ann, limit) == 2U);
     }
 }
 
 /// The first acquire only checks whether the semaphore is free. The client remembers the result.
 BOOST_AUTO_TEST_CASE(a_client_remembers_for_a_while_that_others_have_permits) {
-    const acquire held = taken(*b, 16);
-    BOOST_TEST(cost_of(*a, 16) == 3U);
+    const acquire held = taken(*bob, 16);
+    BOOST_TEST(cost_of(*ann, 16) == 3U);
     for (int i = 0; i != 30; ++i) {
-        BOOST_TEST(cost_of(*a, 16) == 2U);
+        BOOST_TEST(cost_of(*ann, 16) == 2U);
     }
     std::size_t looks = 0;
     for (int i = 0; i != 100; ++i) {
-        looks += cost_of(*a, 16) - 2U;
+        looks += cost_of(*ann, 16) - 2U;
     }
     BOOST_TEST((looks >= 2U && looks <= 8U), looks);  // Includes one command of a remote queue.
 }
@@ -83,10 +77,10 @@ BOOST_AUTO_TEST_CASE(a_client_remembers_for_a_while_that_others_have_permits) {
 BOOST_AUTO_TEST_CASE(all_permits_are_granted_and_no_more) {
     std::vector<acquire> held;
     for (int i = 0; i != 5; ++i) {
-        held.push_back(taken(i % 2 == 0 ? *a : *b, 5));
+        held.push_back(taken(i % 2 == 0 ? *ann : *bob, 5));
     }
-    const acquire refused = take(*a, 5, 1, core::time_point::min());
-    BOOST_TEST_REQUIRE(world().run_until([&] { return refused->is_finished; }));
+    const acquire refused = take(*ann, 5, 1, core::time_point::min());
+    finish(refused);
     BOOST_TEST((refused->outcome == acquire_outcome::contended));
     for (std::size_t i = 0; i != 3; ++i) {
         BOOST_TEST(out_at(i) == 5U);
@@ -108,9 +102,9 @@ BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
             for (std::size_t n = 0; n != 3; ++n) {
                 server(n).latency = std::chrono::microseconds(20 + 10 * ((i + n) % 7));
             }
-            const acquire first = take(*a, 2 * count, count);
+            const acquire first = take(*ann, 2 * count, count);
             world().run_for(std::chrono::microseconds(i % 50));
-            const acquire second = take(*b, 2 * count, count);
+            const acquire second = take(*bob, 2 * count, count);
             BOOST_TEST_REQUIRE(
                 world().run_until([&] { return first->is_finished && second->is_finished; }));
             BOOST_TEST_REQUIRE(first->granted());
@@ -128,27 +122,27 @@ BOOST_AUTO_TEST_CASE(those_that_come_together_agree_on_different_slots) {
 
 /// Fault 51: the error comes without a wait.
 BOOST_AUTO_TEST_CASE(another_limit_or_kind_fails_at_once, *label("fault-51")) {
-    const acquire held = taken(*b, 5);
+    const acquire held = taken(*bob, 5);
     for (const std::uint32_t limit : {2U, 6U}) {
-        const acquire refused = take(*a, limit);
-        BOOST_TEST_REQUIRE(world().run_until([&] { return refused->is_finished; }, 10ms));
+        const acquire refused = take(*ann, limit);
+        finish(refused, 10ms);
         BOOST_TEST((refused->outcome == acquire_outcome::wrong_limit));
         BOOST_TEST(refused->text.find("a semaphore of 5 permits") != std::string::npos,
                    refused->text);
     }
     held->let_go();
     world().run_for(10ms);
-    runtime::lock_policy policy = b->usual_policy();
+    runtime::lock_policy policy = bob->usual_policy();
     policy.set_kind(kinds::exclusive);
-    const acquire exclusive = b->acquire("a", policy);
-    BOOST_TEST_REQUIRE(world().run_until([&] { return exclusive->is_finished; }));
-    const acquire refused = take(*a, 5);
-    BOOST_TEST_REQUIRE(world().run_until([&] { return refused->is_finished; }, 10ms));
+    const acquire exclusive = bob->acquire("a", policy);
+    finish(exclusive);
+    const acquire refused = take(*ann, 5);
+    finish(refused, 10ms);
     BOOST_TEST((refused->outcome == acquire_outcome::wrong_kind));
     BOOST_TEST(refused->text.find("a mutex") != std::string::npos, refused->text);
     exclusive->let_go();
     world().run_for(10ms);
-    taken(*a, 5)->let_go();
+    taken(*ann, 5)->let_go();
 }
 
 /// A minority does not count, because it may have the key of a dead program.
@@ -160,8 +154,8 @@ BOOST_AUTO_TEST_CASE(another_limit_at_a_minority_is_no_obstacle, *label("fault-5
     left_behind.token = "permit:9*1:0000000000000000000000000000000000000000";
     left_behind.ttl = 1h;
     server(1).keys.execute(left_behind, world().now());
-    const acquire first = taken(*a, 2);
-    const acquire second = taken(*b, 2);
+    const acquire first = taken(*ann, 2);
+    const acquire second = taken(*bob, 2);
     BOOST_TEST(out_at(1) == 1U);
     first->let_go();
     second->let_go();

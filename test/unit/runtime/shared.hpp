@@ -21,9 +21,6 @@
 
 namespace colock::test {
 
-using client = virtual_deployment::client;
-using acquire = std::shared_ptr<virtual_acquire>;
-
 inline runtime::lock_policy policy_of(const client& of, const kinds::lock_kind& kind) {
     runtime::lock_policy policy = of.usual_policy();
     policy.set_kind(kind);
@@ -44,14 +41,6 @@ inline acquire read_alone(client& by) {
     return by.acquire("a", policy);
 }
 
-/// Expects that all of them are granted, now or soon.
-inline void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
-    for (const acquire& one : all) {
-        BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_finished; }));
-        BOOST_TEST_REQUIRE(one->granted());
-    }
-}
-
 /// Returns the end of the last writer mark on a server, or `time_point::min()` if there is none.
 inline core::time_point mark_at(virtual_deployment& in, std::size_t index) {
     return kinds::lock_key(in.server(index).keys, "a", in.world().now()).marked_until();
@@ -61,13 +50,6 @@ inline core::time_point mark_at(virtual_deployment& in, std::size_t index) {
 inline std::size_t tickets_at(virtual_deployment& in) {
     auto* const queue = in.server(0).keys.find(kinds::queue_key("a"), in.world().now());
     return queue != nullptr ? queue->as<kinds::waiting_clients>()->tickets.size() : 0;
-}
-
-/// Expects that no client sends anything.
-inline void expect_silence(virtual_deployment& in) {
-    const std::size_t executed = in.executed();
-    in.world().run_for(std::chrono::seconds(5));
-    BOOST_TEST(in.executed() == executed);
 }
 
 /// A share of a lease that records its result.

@@ -20,19 +20,14 @@ using boost::unit_test::label;
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
 
-BOOST_AUTO_TEST_CASE(a_reader_gets_the_fence_of_the_last_writer) {
-    virtual_deployment five(5);
-    const auto ann = five.make_client();
-    const auto bob = five.make_client();
+BOOST_FIXTURE_TEST_CASE(a_reader_gets_the_fence_of_the_last_writer, five_servers) {
     std::uint64_t last = 0;
     for (int i = 0; i != 20; ++i) {
-        const acquire writer = ann->acquire("a", policy_of(*ann, kinds::fenced_writer));
-        expect_granted(five, {writer});
+        const acquire writer = granted(ann->acquire("a", policy_of(*ann, kinds::fenced_writer)));
         BOOST_TEST(writer->fence_number > last);
         last = writer->fence_number;
         writer->let_go();
-        const acquire reader = bob->acquire("a", policy_of(*bob, kinds::fenced_shared));
-        expect_granted(five, {reader});
+        const acquire reader = granted(bob->acquire("a", policy_of(*bob, kinds::fenced_shared)));
         BOOST_TEST(reader->fence_number == last);
         reader->let_go();
     }
@@ -47,8 +42,8 @@ struct fenced_reader {
         for (std::size_t i = 0; i != 3; ++i) {
             three.server(i).keys.erase("a");
         }
-        const acquire writer = bob->acquire("a", policy_of(*bob, kinds::fenced_writer));
-        expect_granted(three, {writer});
+        const acquire writer =
+            three.granted(bob->acquire("a", policy_of(*bob, kinds::fenced_writer)));
         writer->let_go();
         three.world().run_for(1ms);
         return writer->fence_number;
@@ -77,15 +72,14 @@ BOOST_FIXTURE_TEST_CASE(a_reader_does_not_share_a_lease_with_missing_keys, fence
     const std::uint64_t written = write_without_ann();
     // The client of Ann has not detected the loss yet.
     BOOST_TEST((reader->valid_until() > three.world().now()));
-    const acquire next = read();
-    expect_granted(three, {next});
+    const acquire next = three.granted(read());
     BOOST_TEST(next->fence_number >= written);
 }
 
 BOOST_FIXTURE_TEST_CASE(concurrent_fenced_readers_share_a_lease, fenced_reader) {
     const acquire next = read();
     const acquire with_it = read();
-    expect_granted(three, {next, with_it});
+    three.expect_granted({next, with_it});
     BOOST_TEST((next->lease != reader->lease));
     BOOST_TEST((next->lease == with_it->lease));
     BOOST_TEST(next->fence_number == with_it->fence_number);
@@ -114,7 +108,7 @@ BOOST_FIXTURE_TEST_CASE(shares_requested_during_a_round_take_one_more_round, fen
         BOOST_TEST(!writer->is_finished);
         reader->lease->let_go(one->holder_number);
     }
-    expect_granted(three, {writer});
+    three.granted(writer);
     BOOST_TEST(writer->fence_number > third->fence_number);
 }
 

@@ -83,7 +83,7 @@ struct queue_of_readers {
     queue_of_readers() {
         one.server(0).tells_changes = true;
         holding = patient_reader();
-        expect_granted(one, {holding});
+        one.granted(holding);
         writer = write(*bob);
         one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // The writer has set its mark.
         waiting = read_alone(*ann);
@@ -102,11 +102,11 @@ struct queue_of_readers {
     /// Expects that no client sends anything after all releases.
     void expect_nothing_left() {
         holding->let_go();
-        expect_granted(one, {writer});
+        one.granted(writer);
         writer->let_go();
         one.world().run_for(5ms);
         BOOST_TEST(tickets() == 0U);
-        expect_silence(one);
+        one.expect_silence();
     }
 
     virtual_deployment one{1};
@@ -129,8 +129,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *lab
         const auto bob = some.make_client();
         const auto cid = some.make_client();
         const auto dan = some.make_client();
-        const acquire holder = read(*ann);
-        expect_granted(some, {holder});
+        const acquire holder = some.granted(read(*ann));
         const acquire first = write(*dan, some.world().now() + 100ms);
         some.world().run_for(80ms);
         const acquire reader = read(*bob);
@@ -140,11 +139,11 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *lab
         BOOST_TEST(first->is_finished);
         const core::time_point released = some.world().now();
         holder->let_go();
-        expect_granted(some, {reader});
+        some.granted(reader);
         BOOST_TEST((reader->finished_at - released < 20ms));
         reader->let_go();
         const core::time_point released_again = some.world().now();
-        expect_granted(some, {second});
+        some.granted(second);
         BOOST_TEST((second->finished_at - released_again < 20ms));
     }
 }
@@ -183,17 +182,16 @@ BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_joins_other_readers) {
     const auto ann = three.make_client();
     const auto bob = three.make_client();
     const auto cid = three.make_client();
-    expect_granted(three, {read(*ann)});
+    three.granted(read(*ann));
     const acquire writer = write(*bob);
     three.world().run_for(20ms);
     const acquire late = read(*cid, three.world().now() + 50ms);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+    three.finish(late);
     BOOST_TEST((late->outcome == acquire_outcome::contended));
     writer->cancel();
     three.world().run_for(1ms);
     const core::time_point now = three.world().now();
-    const acquire next = read(*cid);
-    expect_granted(three, {next});
+    const acquire next = three.granted(read(*cid));
     BOOST_TEST((next->finished_at - now < 1ms));
 }
 
@@ -203,14 +201,13 @@ BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_sends_few_commands) {
     three.tell_changes();
     const auto ann = three.make_client();
     const auto bob = three.make_client();
-    const acquire writer = write(*ann);
-    expect_granted(three, {writer});
+    const acquire writer = three.granted(write(*ann));
     const std::size_t executed = three.executed();
     const acquire reader = read(*bob);
     three.world().run_for(5s);
     BOOST_TEST(three.executed() - executed < 300U);  // 20 per server and second, and more at first.
     writer->let_go();
-    expect_granted(three, {reader});
+    three.granted(reader);
 }
 
 /// Fault 43: the time in the queue counts from the arrival, even if the client was idle for long before.
@@ -220,16 +217,15 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     const auto ann = one.make_client();
     const auto bob = one.make_client();
     const auto cid = one.make_client();
-    const acquire first = write(*ann);
-    expect_granted(one, {first});
+    const acquire first = one.granted(write(*ann));
     const acquire second = write(*bob);
     one.world().run_for(10ms);
     const acquire reader = read(*cid);
     one.world().run_for(10ms);
     first->let_go();
-    expect_granted(one, {second});
+    one.granted(second);
     second->let_go();  // Bob learns of waiters, and joins the queue directly the next time.
-    expect_granted(one, {reader});
+    one.granted(reader);
     one.world().run_for(10ms);
     const acquire mutex = ann->acquire("a");  // The first in the queue, which sets no mark.
     one.world().run_for(7s);
@@ -240,9 +236,9 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     BOOST_TEST(attempts == attempts_before);
     BOOST_TEST((mark_at(one, 0) == core::time_point::min()));
     reader->let_go();
-    expect_granted(one, {mutex});
+    one.granted(mutex);
     mutex->let_go();
-    expect_granted(one, {writer});
+    one.granted(writer);
 }
 
 /// Fault 42: a writer does not starve behind a waiting mutex, which sets no mark. The readers belong to new
@@ -258,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
         return read(*readers.back(), three.world().now() + 20ms);
     };
     acquire reading = read_anew();
-    expect_granted(three, {reading});
+    three.granted(reading);
     const acquire mutex = cid->acquire("a");
     three.world().run_for(5ms);
     const acquire writer = write(*dan);
@@ -277,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
     BOOST_TEST((three.world().now() - begun > 1s));  // Otherwise the readers have not overlapped.
     const acquire& first = mutex->is_finished ? mutex : writer;
     first->let_go();
-    expect_granted(three, {mutex, writer});
+    three.expect_granted({mutex, writer});
 }
 
 /// Readers of new clients arrive one after the other and do not join the queue, so that one always reads. A
@@ -287,7 +283,7 @@ public:
     overlapping_readers() {
         in.tell_changes();
         reading_ = read_anew();
-        expect_granted(in, {reading_});
+        in.granted(reading_);
         mutex = mutexes->acquire("a");
         in.world().run_for(5ms);
     }
@@ -365,18 +361,16 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *l
     const auto bob = one.make_client();
     const auto cid = one.make_client();
     const auto dan = one.make_client();
-    const acquire holder = ann->acquire("a");
-    expect_granted(one, {holder});
+    const acquire holder = one.granted(ann->acquire("a"));
     const acquire mutex = bob->acquire("a");
     one.world().run_for(5ms);
     const acquire reader = read(*cid);
     one.world().run_for(500ms);
     holder->let_go();
     const acquire newcomer = read(*dan);  // It arrives before the mutex is notified.
-    expect_granted(one, {newcomer});
+    one.granted(newcomer);
     const core::time_point begun = one.world().now();
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return reader->is_finished; }, 10s));
-    BOOST_TEST(reader->granted());
+    one.granted(reader, 10s);
     BOOST_TEST((reader->finished_at - begun < 5s));
     BOOST_TEST(!mutex->is_finished);
 }
@@ -388,8 +382,7 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     const auto ann = three.make_client();
     const auto bob = three.make_client();
     const auto cid = three.make_client();
-    const acquire holder = read_alone(*ann);
-    expect_granted(three, {holder});
+    const acquire holder = three.granted(read_alone(*ann));
     const acquire writer = write(*bob);
     three.world().run_for(100ms);
     const acquire reader = read(*cid);
@@ -399,10 +392,10 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     // Each attempt may have two parts. The first attempt comes before the client joins the queue.
     BOOST_TEST(cid->engine().parts().counts.attempts <= 2U * (1 + 21 / 5));
     holder->let_go();
-    expect_granted(three, {writer});
+    three.granted(writer);
     BOOST_TEST(!reader->is_finished);
     writer->let_go();
-    expect_granted(three, {reader});
+    three.granted(reader);
 }
 
 /// The reader that waits for Bob gives up. The writer behind it waits for a reader of its own client, and
@@ -420,7 +413,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_waiters_share_a_leas
                         queue_of_readers) {
     const acquire behind = patient_reader();
     waiting->cancel();
-    expect_granted(one, {behind});
+    one.granted(behind);
     BOOST_TEST((behind->lease == holding->lease));
     one.world().run_for(5ms);
     BOOST_TEST(tickets() == 1U);

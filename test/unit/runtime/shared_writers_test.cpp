@@ -26,7 +26,7 @@ namespace {
 void expect_woken_by(virtual_deployment& in, virtual_acquire& reader, const acquire& writer) {
     const core::time_point released = in.world().now();
     reader.let_go();
-    expect_granted(in, {writer});
+    in.granted(writer);
     const core::duration took = writer->finished_at - released;
     BOOST_TEST((took < 20ms), std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
                                   << " ms");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
     writer->let_go();
     const core::time_point released = three.world().now();
     for (const acquire& one : reading) {
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
+        three.finish(one);
         BOOST_TEST((three.world().now() - released < 300ms));
     }
 }
@@ -88,17 +88,16 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_immediately, *label(
         const auto ann = three.make_client();
         const auto bob = three.make_client();
         const auto cid = three.make_client();
-        const acquire reader = read(*ann);
-        expect_granted(three, {reader});
+        const acquire reader = three.granted(read(*ann));
         runtime::lock_policy policy = policy_of(*bob, kinds::writer);
         policy.retry = {250ms, 250ms};
         const acquire writer = bob->acquire("a", policy);
         three.world().run_for(20ms);
         const acquire late = read(*cid, core::time_point::min());
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        three.finish(late);
         BOOST_TEST((late->outcome == acquire_outcome::contended));
         reader->let_go();
-        expect_granted(three, {writer});
+        three.granted(writer);
     }
 }
 
@@ -112,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fa
     const auto ann = three.make_client();
     const auto bob = three.make_client();
     const auto cid = three.make_client();
-    expect_granted(three, {read(*ann)});
+    three.granted(read(*ann));
     for (const auto& [attempts, time] :
          {row{0, 0ms}, row{0, 70ms}, row{0, 300ms}, row{1, 0ms}, row{1, 70ms}, row{1, 1h},
           row{2, 70ms}, row{2, 1h}, row{3, 70ms}, row{3, 1h}}) {
@@ -120,33 +119,29 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fa
         runtime::lock_policy policy = policy_of(*bob, kinds::writer);
         policy.attempts = attempts;
         const acquire writer = bob->acquire("a", policy, deadline);
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return writer->is_finished; }));
+        three.finish(writer);
         BOOST_TEST((writer->outcome == acquire_outcome::contended));
         three.world().run_for(1ms);
-        const acquire next = read(*cid, core::time_point::min());
-        expect_granted(three, {next});
+        const acquire next = three.granted(read(*cid, core::time_point::min()));
         next->let_go();
     }
 }
 
 /// Fault 42: this also holds if the latency is long compared with the waits between attempts.
-BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last,
-                     *label("fault-42")) {
-    virtual_deployment one(1);
-    const auto ann = one.make_client();
-    const auto bob = one.make_client();
-    expect_granted(one, {read(*ann)});
-    one.server(0).latency = 10ms;
+BOOST_FIXTURE_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last, one_server,
+                        *label("fault-42")) {
+    granted(read(*ann));
+    server(0).latency = 10ms;
     runtime::lock_policy policy = policy_of(*bob, kinds::writer);
     policy.attempts = 4;
     const acquire writer = bob->acquire("a", policy);
-    one.world().run_for(31ms);         // Its second round has arrived.
+    world().run_for(31ms);             // Its second round has arrived.
     constexpr std::size_t rounds = 5;  // The first attempt has two rounds.
     while (bob->engine().parts().counts.attempts < rounds) {
-        BOOST_TEST((mark_at(one, 0) > one.world().now()));
-        one.world().run_for(1ms);
+        BOOST_TEST((mark_at(*this, 0) > world().now()));
+        world().run_for(1ms);
     }
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return writer->is_finished; }));
+    finish(writer);
     BOOST_TEST((writer->outcome == acquire_outcome::contended));
 }
 
@@ -158,8 +153,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_is_woken_when_the_reader_releases, *label(
         three.tell_changes();
         const auto reading = three.make_client();
         const auto writing = three.make_client();
-        const acquire reader = read(*reading);
-        expect_granted(three, {reader});
+        const acquire reader = three.granted(read(*reading));
         runtime::lock_policy patient = policy_of(*writing, kinds::writer);
         patient.retry = {1min, 1min};
         const acquire writer = writing->acquire("a", patient);
@@ -178,15 +172,13 @@ BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-4
         three.tell_changes(has_remote_queue);
         const auto ann = three.make_client();
         const auto bob = three.make_client();
-        const acquire reader = read(*ann);
-        expect_granted(three, {reader});
+        const acquire reader = three.granted(read(*ann));
         for (const auto waited : {50us, 150us, 500us, 20'000us, 700'000us}) {
             const acquire writer = write(*bob);
             three.world().run_for(waited);
             writer->cancel();
             three.world().run_for(1ms);
-            const acquire next = read(*bob, core::time_point::min());
-            expect_granted(three, {next});
+            const acquire next = three.granted(read(*bob, core::time_point::min()));
             next->let_go();
             three.world().run_for(60ms);
         }
@@ -195,28 +187,24 @@ BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-4
 
 /// Fault 42: a cancelled writer removes only its own mark, so that others still keep readers out. All polling
 /// writers have marks.
-BOOST_AUTO_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, *label("fault-42")) {
-    virtual_deployment three(3);
-    const auto ann = three.make_client();
-    const auto bob = three.make_client();
-    const auto cid = three.make_client();
-    const auto dan = three.make_client();
-    const acquire reader = read(*ann);
-    expect_granted(three, {reader});
+BOOST_FIXTURE_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, three_servers,
+                        *label("fault-42")) {
+    const auto dan = make_client();
+    const acquire reader = granted(read(*ann));
     const acquire patient = write(*bob);
-    three.world().run_for(20ms);
+    world().run_for(20ms);
     for (int i = 0; i != 20; ++i) {
-        const acquire writer = write(*cid);
-        three.world().run_for(20ms);
+        const acquire writer = write(*cyd);
+        world().run_for(20ms);
         writer->cancel();
-        three.world().run_for(1ms);
+        world().run_for(1ms);
         const acquire late = read(*dan, core::time_point::min());
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        finish(late);
         BOOST_TEST((late->outcome == acquire_outcome::contended));
     }
     patient->cancel();
-    three.world().run_for(1ms);
-    expect_granted(three, {read(*dan, core::time_point::min())});
+    world().run_for(1ms);
+    granted(read(*dan, core::time_point::min()));
 }
 
 /// Fault 42: the writer is cancelled at any time, also after its program was busy.
@@ -226,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *la
             virtual_deployment one(1);
             const auto ann = one.make_client();
             const auto bob = one.make_client(50ms);
-            expect_granted(one, {read(*ann)});
+            one.granted(read(*ann));
             const acquire writer = write(*bob);
             one.world().run_for(waited);
             one.world().be_busy_for(busy);
@@ -238,16 +226,13 @@ BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *la
 }
 
 /// The writer does not wait after its attempt. It therefore neither sets nor removes a mark.
-BOOST_AUTO_TEST_CASE(a_single_attempt_sets_no_writer_mark) {
-    virtual_deployment one(1);
-    const auto ann = one.make_client();
-    const auto bob = one.make_client();
-    expect_granted(one, {read(*ann)});
-    const std::size_t executed = one.executed();
+BOOST_FIXTURE_TEST_CASE(a_single_attempt_sets_no_writer_mark, one_server) {
+    granted(read(*ann));
+    const std::size_t before = executed();
     const acquire writer = write(*bob, core::time_point::min());
-    one.world().run_for(10ms);
+    world().run_for(10ms);
     BOOST_TEST(!writer->running());
-    BOOST_TEST(one.executed() == executed + 1);
+    BOOST_TEST(executed() == before + 1);
 }
 
 /// Fault 42: a writer with the lock of a quorum may have left its mark on an instance where a reader had not
@@ -259,15 +244,14 @@ BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("f
         three.tell_changes();
         const auto ann = three.make_client();
         const auto bob = three.make_client();
-        const acquire reader = read(*ann);
-        expect_granted(three, {reader});
+        const acquire reader = three.granted(read(*ann));
         const acquire writer = write(*bob);
         three.world().run_for(20ms);
         three.server(2).latency = 50ms;
         reader->let_go();
         three.world().run_for(10us);
         three.server(2).latency = 50us;
-        expect_granted(three, {writer});
+        three.granted(writer);
         three.world().run_for(1ms);
         const auto mark = [&] { return mark_at(three, 2); };
         BOOST_TEST((mark() > three.world().now()));
@@ -279,8 +263,7 @@ BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("f
             BOOST_TEST_REQUIRE(
                 three.world().run_until([&] { return downgrade->told.has_value(); }));
             BOOST_TEST((downgrade->told == runtime::lease_result::done));
-            const acquire beside = read_alone(*bob);
-            expect_granted(three, {beside});
+            const acquire beside = three.granted(read_alone(*bob));
             beside->let_go();
             three.world().run_for(1ms);
             BOOST_TEST((mark() > three.world().now()));
@@ -299,8 +282,7 @@ BOOST_AUTO_TEST_CASE(a_writer_detects_the_release_of_a_reader_at_any_moment, *la
         one.server(0).tells_changes = true;
         const auto reading = one.make_client();
         const auto writing = one.make_client();
-        const acquire reader = read(*reading);
-        expect_granted(one, {reader});
+        const acquire reader = one.granted(read(*reading));
         const acquire writer = write(*writing);
         one.world().run_for(waited);
         BOOST_TEST_CONTEXT("after " << waited.count() << " us") {

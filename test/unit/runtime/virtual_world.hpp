@@ -455,6 +455,28 @@ private:
     virtual_world& world_;
 };
 
+/// Another operation on a lease that records its result.
+template <typename Operation>
+class virtual_operation final : public Operation {
+public:
+    template <typename... More>
+    static std::shared_ptr<virtual_operation> begin(const virtual_acquire& of, More... more) {
+        const auto made = std::make_shared<virtual_operation>(of.lease, of.holder_number, more...);
+        made->start(made);
+        return made;
+    }
+    using Operation::Operation;
+    void deliver() override {
+        is_finished = true;
+        ended_with = Operation::result();
+    }
+
+    bool is_finished = false;
+    runtime::lease_result ended_with = runtime::lease_result::cancelled;
+};
+
+using acquire = std::shared_ptr<virtual_acquire>;
+
 /// Several servers, and their clients.
 class virtual_deployment {
 public:
@@ -468,6 +490,30 @@ public:
         for (virtual_server& one : servers_) {
             one.tells_changes = tells;
         }
+    }
+
+    /// Expects that an operation finishes in time.
+    template <typename Operation>
+    void finish(const std::shared_ptr<Operation>& one,
+                core::duration at_most = std::chrono::seconds(30)) {
+        BOOST_TEST_REQUIRE(world_.run_until([&] { return one->is_finished; }, at_most));
+    }
+    /// Expects that an acquire is granted in time, and returns it.
+    acquire granted(acquire one, core::duration at_most = std::chrono::seconds(30)) {
+        finish(one, at_most);
+        BOOST_TEST_REQUIRE(one->granted());
+        return one;
+    }
+    void expect_granted(const std::vector<acquire>& all) {
+        for (const acquire& one : all) {
+            granted(one);
+        }
+    }
+    /// Expects that no client sends anything.
+    void expect_silence() {
+        const std::size_t before = executed();
+        world_.run_for(std::chrono::seconds(5));
+        BOOST_TEST(executed() == before);
     }
 
     /// Returns the number of commands that the servers have executed.
@@ -556,10 +602,7 @@ public:
         /// Acquires the lock, and expects that it is granted.
         std::shared_ptr<virtual_acquire> lock(const std::string& key,
                                               const runtime::lock_policy& policy) {
-            const auto result = acquire(key, policy);
-            BOOST_TEST_REQUIRE(in_.world_.run_until([&] { return result->is_finished; }));
-            BOOST_TEST_REQUIRE(result->granted());
-            return result;
+            return in_.granted(acquire(key, policy));
         }
         std::shared_ptr<virtual_acquire> lock(const std::string& key) {
             return lock(key, usual_policy());
@@ -599,6 +642,21 @@ private:
     std::deque<virtual_server> servers_;
     std::uint64_t clients_ = 0;
 };
+
+using client = virtual_deployment::client;
+
+/// Some servers with three clients, as a fixture.
+template <std::size_t Servers>
+struct servers_and_clients : virtual_deployment {
+    servers_and_clients() : virtual_deployment(Servers) {}
+
+    std::unique_ptr<client> ann = make_client();
+    std::unique_ptr<client> bob = make_client();
+    std::unique_ptr<client> cyd = make_client();
+};
+using one_server = servers_and_clients<1>;
+using three_servers = servers_and_clients<3>;
+using five_servers = servers_and_clients<5>;
 
 }  // namespace colock::test
 

@@ -36,8 +36,8 @@ struct crowd {
     virtual_world& world() { return deployment.world(); }
 
     /// Returns one waiter of each client except the first, in order.
-    std::vector<std::shared_ptr<virtual_acquire>> queue_up(const std::string& key) {
-        std::vector<std::shared_ptr<virtual_acquire>> result;
+    std::vector<acquire> queue_up(const std::string& key) {
+        std::vector<acquire> result;
         for (std::size_t i = 1; i != clients.size(); ++i) {
             result.push_back(clients[i]->acquire(key));
             world().run_for(2ms);
@@ -47,11 +47,11 @@ struct crowd {
     }
 
     virtual_deployment deployment;
-    std::vector<std::unique_ptr<virtual_deployment::client>> clients;
+    std::vector<std::unique_ptr<client>> clients;
 };
 
 /// Returns the release counters of a client.
-std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of) {
+std::pair<std::uint64_t, std::uint64_t> releases(client& of) {
     const auto& counts = of.engine().parts().counts;
     return {counts.released, counts.releasing};
 }
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(clients_take_turns) {
     crowd all(2, 1);
     std::size_t visits[2] = {0, 0};
     std::vector<std::function<void()>> again(2);
-    std::vector<std::shared_ptr<virtual_acquire>> current(2);
+    std::vector<acquire> current(2);
     for (std::size_t i = 0; i != 2; ++i) {
         again[i] = [&, i] {
             current[i] = all.clients[i]->acquire("a");

@@ -41,21 +41,18 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_immediately_sends_nothing) {
         policy.set_kind(*kind);
         const auto cancelled = client->acquire("a", policy);
         cancelled->cancel();
-        BOOST_TEST_REQUIRE(five.world().run_until([&] { return cancelled->is_finished; }));
+        five.finish(cancelled);
         BOOST_TEST((cancelled->outcome == acquire_outcome::cancelled));
         five.world().run_for(1s);
         BOOST_TEST(five.executed() == 0U);
     }
 }
 
-BOOST_AUTO_TEST_CASE(acquire_waits_for_a_held_lock_until_the_deadline) {
-    virtual_deployment three(3);
-    const auto first = three.make_client();
-    const auto second = three.make_client();
-    const auto holder = first->lock("a");
-    const core::time_point deadline = three.world().now() + 700ms;
-    const auto waiter = second->acquire("a", second->usual_policy(), deadline);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+BOOST_FIXTURE_TEST_CASE(acquire_waits_for_a_held_lock_until_the_deadline, three_servers) {
+    const auto holder = ann->lock("a");
+    const core::time_point deadline = world().now() + 700ms;
+    const auto waiter = bob->acquire("a", bob->usual_policy(), deadline);
+    finish(waiter);
     BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST((waiter->finished_at == deadline));
 }
@@ -73,7 +70,7 @@ BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88
         policy.set_kind(*kind);
         const core::time_point deadline = three.world().now() + 20ms;
         const auto failed = client->acquire("a", policy, deadline);
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+        three.finish(failed);
         BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
         BOOST_TEST((failed->finished_at == deadline));
         BOOST_TEST(failed->text ==
@@ -85,21 +82,17 @@ BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88
 }
 
 /// Fault 88: one denial suffices, at any time.
-BOOST_AUTO_TEST_CASE(one_denial_before_the_deadline_reports_contended, *label("fault-88")) {
-    virtual_deployment three(3);
-    const auto first = three.make_client();
-    const auto second = three.make_client();
-    const auto holder = first->lock("a");
-    const auto denied_before =
-        second->acquire("a", second->usual_policy(), three.world().now() + 20ms);
-    three.world().run_for(1ms);
+BOOST_FIXTURE_TEST_CASE(one_denial_before_the_deadline_reports_contended, three_servers,
+                        *label("fault-88")) {
+    const auto holder = ann->lock("a");
+    const auto denied_before = bob->acquire("a", bob->usual_policy(), world().now() + 20ms);
+    world().run_for(1ms);
     for (std::size_t i = 0; i != 3; ++i) {
-        three.server(i).is_silent = i != 0;
+        server(i).is_silent = i != 0;
     }
-    const auto third = three.make_client();
-    const auto denied_by_one =
-        third->acquire("a", third->usual_policy(), three.world().now() + 20ms);
-    BOOST_TEST_REQUIRE(three.world().run_until(
+    const auto third = make_client();
+    const auto denied_by_one = third->acquire("a", third->usual_policy(), world().now() + 20ms);
+    BOOST_TEST_REQUIRE(world().run_until(
         [&] { return denied_before->is_finished && denied_by_one->is_finished; }));
     BOOST_TEST((denied_before->outcome == acquire_outcome::contended));
     BOOST_TEST((denied_by_one->outcome == acquire_outcome::contended));
@@ -107,14 +100,11 @@ BOOST_AUTO_TEST_CASE(one_denial_before_the_deadline_reports_contended, *label("f
     BOOST_TEST(third->engine().parts().counts.unavailable == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {
-    virtual_deployment three(3);
-    const auto first = three.make_client();
-    const auto second = three.make_client();
-    const auto holder = first->lock("a");
-    const core::time_point began = three.world().now();
-    const auto waiter = second->acquire("a", second->usual_policy(), core::time_point::min());
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+BOOST_FIXTURE_TEST_CASE(an_immediate_attempt_takes_one_round_trip, three_servers) {
+    const auto holder = ann->lock("a");
+    const core::time_point began = world().now();
+    const auto waiter = bob->acquire("a", bob->usual_policy(), core::time_point::min());
+    finish(waiter);
     BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST((waiter->finished_at == began + 100us));
 }
@@ -133,53 +123,44 @@ BOOST_AUTO_TEST_CASE(a_waiter_acquires_when_a_dead_holders_lock_expires) {
     const auto waiter = alive->acquire("a", policy);
     three.world().run_for(1ms);
     dead.reset();
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST(waiter->granted());
+    three.granted(waiter);
     BOOST_TEST((waiter->finished_at < ends + 10ms));
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_makes_at_most_the_configured_attempts) {
-    virtual_deployment one(1);
-    const auto first = one.make_client();
-    const auto second = one.make_client();
-    runtime::lock_policy policy = first->usual_policy();
+BOOST_FIXTURE_TEST_CASE(an_acquire_makes_at_most_the_configured_attempts, one_server) {
+    runtime::lock_policy policy = ann->usual_policy();
     policy.attempts = 3;
-    const auto holder = first->lock("a", policy);
-    const std::uint64_t before = second->engine().parts().counts.attempts;
-    const auto waiter = second->acquire("a", policy);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    const auto holder = ann->lock("a", policy);
+    const std::uint64_t before = bob->engine().parts().counts.attempts;
+    const auto waiter = bob->acquire("a", policy);
+    finish(waiter);
     BOOST_TEST((waiter->outcome == acquire_outcome::contended));
-    BOOST_TEST(second->engine().parts().counts.attempts - before == 3U);
+    BOOST_TEST(bob->engine().parts().counts.attempts - before == 3U);
 }
 
 // Two clients repeatedly acquire one lock at the same moment. They reach the servers in different orders.
-BOOST_AUTO_TEST_CASE(a_split_vote_is_resolved) {
-    virtual_deployment three(3);
-    const auto first = three.make_client();
-    const auto second = three.make_client();
+BOOST_FIXTURE_TEST_CASE(a_split_vote_is_resolved, three_servers) {
     for (int i = 0; i != 100; ++i) {
-        const auto one = first->acquire("a");
-        const auto other = second->acquire("a");
+        const auto one = ann->acquire("a");
+        const auto other = bob->acquire("a");
         BOOST_TEST_REQUIRE(
-            three.world().run_until([&] { return one->is_finished || other->is_finished; }, 1s));
+            world().run_until([&] { return one->is_finished || other->is_finished; }, 1s));
         BOOST_TEST(!(one->granted() && other->granted()));
         const auto& winner = one->granted() ? one : other;
         const auto& loser = one->granted() ? other : one;
         winner->let_go();
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return loser->is_finished; }, 1s));
+        finish(loser, 1s);
         loser->let_go();
-        three.world().run_for(1ms);
+        world().run_for(1ms);
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_error_lists_the_vote_of_each_instance) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
-    three.server(0).is_up = false;
-    client->engine().observer().on_state_change(0);
-    three.server(1).is_silent = true;
-    const auto failed = client->acquire("a");
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+BOOST_FIXTURE_TEST_CASE(the_error_lists_the_vote_of_each_instance, three_servers) {
+    server(0).is_up = false;
+    ann->engine().observer().on_state_change(0);
+    server(1).is_silent = true;
+    const auto failed = ann->acquire("a");
+    finish(failed);
     BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
     for (const std::string_view part : {"'a': 1 of 3 instances granted the lock, 2 required",
                                         "[server 0: down", "[server 1: no answer in time]"}) {
@@ -202,27 +183,23 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_also_waits_for_the_first_connection) {
     one.world().run_for(400ms);
     BOOST_TEST(!second->is_finished, second->text);
     client->reach(0);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
-    BOOST_TEST(second->granted());
+    one.granted(second);
 }
 
 // An attempt that fails during an outage is repeated as soon as the servers are back.
-BOOST_AUTO_TEST_CASE(an_attempt_starts_as_soon_as_a_quorum_is_reachable) {
-    virtual_deployment three(3);
-    const auto client = three.make_client();
+BOOST_FIXTURE_TEST_CASE(an_attempt_starts_as_soon_as_a_quorum_is_reachable, three_servers) {
     for (std::size_t i = 0; i != 2; ++i) {
-        three.server(i).is_up = false;
-        client->engine().observer().on_state_change(i);
+        server(i).is_up = false;
+        ann->engine().observer().on_state_change(i);
     }
-    runtime::lock_policy policy = client->usual_policy();
+    runtime::lock_policy policy = ann->usual_policy();
     policy.retry = {10s, 10s};
     policy.unavailable_timeout = 20s;
-    const auto waiter = client->acquire("a", policy);
-    three.world().run_for(100ms);
-    const core::time_point back = three.world().now();
-    client->reach(0);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST(waiter->granted());
+    const auto waiter = ann->acquire("a", policy);
+    world().run_for(100ms);
+    const core::time_point back = world().now();
+    ann->reach(0);
+    granted(waiter);
     BOOST_TEST((waiter->finished_at - back < 1ms));
 }
 
@@ -263,7 +240,7 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_waits_for_the_end_of_a_quarantine, quarantine
             BOOST_TEST(client->engine().parts().counts.unavailable == 0U);
         }
         patient->let_go();
-        BOOST_TEST_REQUIRE(three.world().run_until([&] { return next->is_finished; }));
+        three.finish(next);
         BOOST_TEST(next->granted(), next->text);
     }
 }
@@ -273,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_fails_if_the_quarantine_outlasts_its_deadline
     const auto client = three.make_client();
     const auto once = client->acquire("a", client->usual_policy(), core::time_point::min());
     const auto impatient = client->acquire("b", client->usual_policy(), first_end - 1ms);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return impatient->is_finished; }));
+    three.finish(impatient);
     BOOST_TEST((once->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((once->finished_at == began));
     BOOST_TEST((impatient->outcome == acquire_outcome::no_quorum));
@@ -295,7 +272,7 @@ BOOST_FIXTURE_TEST_CASE(unavailable_timeout_starts_after_the_quarantine, quarant
     BOOST_TEST(!failed->is_finished, failed->text);
     three.server(1).is_up = false;
     client->engine().observer().on_state_change(1);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+    three.finish(failed);
     BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((failed->finished_at >= first_end + client->usual_policy().unavailable_timeout));
     BOOST_TEST((failed->finished_at < end + 2s));
@@ -311,25 +288,22 @@ BOOST_FIXTURE_TEST_CASE(a_reachable_quorum_ends_the_wait_for_a_quarantine, quara
     three.world().run_for(500ms);
     client->reach(0);
     client->reach(1);
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST(waiter->granted());
+    three.granted(waiter);
     BOOST_TEST((waiter->finished_at < began + 501ms));
 }
 
 // The vote arrives after the end of the ttl. The grant does not count, and is rolled back.
-BOOST_AUTO_TEST_CASE(a_grant_that_arrives_too_late_is_rolled_back) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    runtime::lock_policy policy = client->usual_policy();
+BOOST_FIXTURE_TEST_CASE(a_grant_that_arrives_too_late_is_rolled_back, one_server) {
+    runtime::lock_policy policy = ann->usual_policy();
     policy.lease.ttl = 100ms;
     policy.lease.renew_interval = 30ms;
     policy.unavailable_timeout = 0ms;
-    one.server(0).latency = 60ms;
-    const auto late = client->acquire("a", policy);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+    server(0).latency = 60ms;
+    const auto late = ann->acquire("a", policy);
+    finish(late);
     BOOST_TEST((late->outcome == acquire_outcome::too_slow));
-    one.world().run_for(1s);
-    BOOST_TEST(one.server(0).keys.size() == 0U);
+    world().run_for(1s);
+    BOOST_TEST(server(0).keys.size() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -45,13 +45,12 @@ void expect_done(virtual_deployment& in,
 struct writer_after_wait {
     writer_after_wait() {
         one.server(0).tells_changes = true;
-        const acquire first = write(*bob);
-        expect_granted(one, {first});
+        const acquire first = one.granted(write(*bob));
         writer = write(*ann);
         one.world().run_for(50ms);
         BOOST_TEST(tickets_at(one) == 1U);
         first->let_go();
-        expect_granted(one, {writer});
+        one.granted(writer);
         BOOST_TEST(tickets_at(one) == 1U);
     }
 
@@ -70,7 +69,7 @@ BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_afte
     BOOST_TEST(tickets_at(one) == 0U);
     writer->let_go();
     one.world().run_for(5ms);
-    expect_silence(one);
+    one.expect_silence();
 }
 
 /// Bob waits as a writer before the reader of Ann. This reader has a lease of its own. The first of two
@@ -84,98 +83,87 @@ BOOST_FIXTURE_TEST_CASE(a_second_downgrade_keeps_the_ticket_of_admitted_readers,
     one.world().run_for(20ms);
     BOOST_TEST(tickets_at(one) == 2U);
     writer->let_go();
-    expect_granted(one, {awaiting});
+    one.granted(awaiting);
     awaiting->let_go();
-    expect_granted(one, {reader});
+    one.granted(reader);
     reader->let_go();
     one.world().run_for(5ms);
     BOOST_TEST(tickets_at(one) == 0U);
-    expect_silence(one);
+    one.expect_silence();
 }
 
 /// The server executes the first downgrade of Ann, but answers too late. Bob reads, and his share has a
 /// larger fence than the writer of Ann. The reader of Ann arrives after that, before the second downgrade.
-BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
-                     *label("fault-87")) {
-    virtual_deployment one(1);
-    const auto ann = one.make_client();
-    const auto bob = one.make_client();
+BOOST_FIXTURE_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence, one_server,
+                        *label("fault-87")) {
     const acquire writer = ann->lock("a", policy_of(*ann, kinds::fenced_writer));
     const runtime::lock_policy fenced = policy_of(*ann, kinds::fenced_shared);
 
-    one.server(0).latency = 300ms;
+    server(0).latency = 300ms;
     const auto unanswered = downgrade(*ann, *writer, fenced);
-    one.world().run_for(1ms);
-    one.server(0).latency = 50us;
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    world().run_for(1ms);
+    server(0).latency = 50us;
+    BOOST_TEST_REQUIRE(world().run_until([&] { return unanswered->told.has_value(); }));
     BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
-    one.world().run_for(100ms);
+    world().run_for(100ms);
 
     const auto others = bob->lock("a", fenced);
     const auto share = virtual_share::begin(*bob, *others);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return share->ended_with.has_value(); }));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return share->ended_with.has_value(); }));
     BOOST_TEST_REQUIRE(share->fence_number > writer->fence_number);
 
     const acquire reader = ann->acquire("a", fenced);
-    expect_done(one, {downgrade(*ann, *writer, fenced)});
-    expect_granted(one, {reader});
+    expect_done(*this, {downgrade(*ann, *writer, fenced)});
+    granted(reader);
     BOOST_TEST(reader->fence_number >= share->fence_number);
 }
 
 /// The first downgrade admits the waiting readers before the second one starts. A lease is not shared during
 /// a round.
-BOOST_AUTO_TEST_CASE(two_downgrades_at_once_admit_the_readers_that_wait) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    const acquire writer = write(*client);
-    expect_granted(one, {writer});
-    const acquire reader = read(*client);
-    one.world().run_for(1ms);
-    expect_done(one, {downgrade(*client, *writer), downgrade(*client, *writer)});
-    expect_granted(one, {reader});
+BOOST_FIXTURE_TEST_CASE(two_downgrades_at_once_admit_the_readers_that_wait, one_server) {
+    const acquire writer = granted(write(*ann));
+    const acquire reader = read(*ann);
+    world().run_for(1ms);
+    expect_done(*this, {downgrade(*ann, *writer), downgrade(*ann, *writer)});
+    granted(reader);
     BOOST_TEST((reader->lease == writer->lease));
 }
 
 /// A lease keeps the options with which it was acquired.
-BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    const acquire writer = write(*client);
-    expect_granted(one, {writer});
-    runtime::lock_policy longer = policy_of(*client, kinds::shared);
+BOOST_FIXTURE_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options, one_server) {
+    const acquire writer = granted(write(*ann));
+    runtime::lock_policy longer = policy_of(*ann, kinds::shared);
     longer.lease.ttl *= 2;
-    expect_done(one, {downgrade(*client, *writer, longer)});
-    const acquire same = read(*client);
-    const acquire other = client->acquire("a", longer);
-    expect_granted(one, {same, other});
+    expect_done(*this, {downgrade(*ann, *writer, longer)});
+    const acquire same = read(*ann);
+    const acquire other = ann->acquire("a", longer);
+    expect_granted({same, other});
     BOOST_TEST((same->lease == writer->lease));
     BOOST_TEST((other->lease != writer->lease));
 }
 
 /// The previous writer of the client had the same lease, and has never read.
-BOOST_AUTO_TEST_CASE(a_lease_reports_a_reader_from_the_start_of_its_downgrade, *label("fault-40")) {
-    virtual_deployment one(1);
-    const auto client = one.make_client();
-    const acquire first = write(*client);
-    const acquire writer = write(*client);
-    expect_granted(one, {first});
+BOOST_FIXTURE_TEST_CASE(a_lease_reports_a_reader_from_the_start_of_its_downgrade, one_server,
+                        *label("fault-40")) {
+    const acquire first = write(*ann);
+    const acquire writer = write(*ann);
+    granted(first);
     first->let_go();
-    expect_granted(one, {writer});
+    granted(writer);
     BOOST_TEST_REQUIRE((writer->lease == first->lease));
     BOOST_TEST(!writer->is_shared());
 
-    one.server(0).latency = 300ms;
-    const auto unanswered = downgrade(*client, *writer);
+    server(0).latency = 300ms;
+    const auto unanswered = downgrade(*ann, *writer);
     BOOST_TEST(writer->is_shared());
     BOOST_TEST(!first->is_shared());
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    BOOST_TEST_REQUIRE(world().run_until([&] { return unanswered->told.has_value(); }));
     BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
     BOOST_TEST(writer->is_shared());
 
-    one.server(0).latency = 50us;
-    expect_done(one, {downgrade(*client, *writer)});
-    const acquire reader = read(*client);
-    expect_granted(one, {reader});
+    server(0).latency = 50us;
+    expect_done(*this, {downgrade(*ann, *writer)});
+    const acquire reader = granted(read(*ann));
     BOOST_TEST_REQUIRE((reader->lease == writer->lease));
     reader->let_go();
     writer->let_go();

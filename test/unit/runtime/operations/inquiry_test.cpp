@@ -25,7 +25,6 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using core::failure;
 using runtime::inquiry_outcome;
-using client = virtual_deployment::client;
 
 class noted_inquiry final : public runtime::inquiry_operation {
 public:
@@ -55,14 +54,10 @@ using operation = std::shared_ptr<noted_inquiry>;
 
 const std::string token(40, 'a');
 
-struct scene : virtual_deployment {
-    std::unique_ptr<client> a = make_client();
-
-    scene() : virtual_deployment(3) {}
-
+struct scene : three_servers {
     runtime::inquiry about(const std::string& key) {
         runtime::inquiry question;
-        question.owner = {std::shared_ptr<void>(), &a->engine().parts()};
+        question.owner = {std::shared_ptr<void>(), &ann->engine().parts()};
         question.kind = &kinds::inspection;
         question.key = key;
         return question;
@@ -87,7 +82,7 @@ struct scene : virtual_deployment {
     void put(std::size_t i, const std::string& holder) {
         server(i).keys.put("x", holder, world().now() + 10s);
     }
-    core::duration instance_timeout() { return a->engine().parts().settings.instance_timeout; }
+    core::duration instance_timeout() { return ann->engine().parts().settings.instance_timeout; }
 };
 
 BOOST_FIXTURE_TEST_SUITE(inquiries, scene)
@@ -105,7 +100,7 @@ BOOST_AUTO_TEST_CASE(every_instance_answers_in_one_round_trip) {
     BOOST_TEST(one->report(1).holders.at(0).token == token);
     BOOST_TEST((one->times[1] == world().now()));
     BOOST_TEST(executed() == 3U);
-    BOOST_TEST(a->engine().parts().counts.attempts == 0U);
+    BOOST_TEST(ann->engine().parts().counts.attempts == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_instance_that_is_down_fails_without_delay) {
@@ -131,12 +126,12 @@ BOOST_AUTO_TEST_CASE(an_instance_that_still_connects_is_waited_for) {
     server(1).is_up = false;
     server(1).is_starting = true;
     put(1, token);
-    a = make_client();
+    ann = make_client();
     const operation one = begin();
     world().run_for(5s);
     BOOST_TEST(!one->outcome.has_value());
     BOOST_TEST(executed() == 2U);
-    a->reach(1);
+    ann->reach(1);
     BOOST_TEST(finished(one)->report(1).content == "token");
 }
 
@@ -145,11 +140,11 @@ BOOST_AUTO_TEST_CASE(an_instance_that_starts_late_has_its_whole_timeout) {
     server(0).is_silent = true;
     server(1).is_up = false;
     server(1).is_starting = true;
-    a = make_client();
+    ann = make_client();
     const operation one = begin();
     world().run_for(10s);
     server(1).is_silent = true;
-    a->reach(1);
+    ann->reach(1);
     const auto began = world().now();
     BOOST_TEST((finished(one)->failure_of(0) == failure::timeout));
     BOOST_TEST((one->failure_of(1) == failure::timeout));
@@ -159,7 +154,7 @@ BOOST_AUTO_TEST_CASE(an_instance_that_starts_late_has_its_whole_timeout) {
 BOOST_AUTO_TEST_CASE(a_quarantined_instance_answers) {
     server(0).quarantined_until = world().now() + 1h;
     put(0, token);
-    a = make_client();
+    ann = make_client();
     BOOST_TEST(finished(begin())->report(0).content == "token");
     BOOST_TEST((finished(begin_break(token))->votes[0].kind == core::vote_kind::granted));
 }
@@ -184,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_of_the_client_that_breaks_a_lock_is_notified) {
         for (std::size_t i = 0; i != 3; ++i) {
             put(i, token);
         }
-        const auto waiter = a->acquire("x");
+        const auto waiter = ann->acquire("x");
         world().run_for(2s);
         BOOST_TEST_REQUIRE(!waiter->is_finished);
         const auto asked = [&] { return executed(); };
@@ -225,14 +220,14 @@ BOOST_AUTO_TEST_CASE(a_late_answer_changes_nothing) {
     BOOST_TEST((one->failure_of(2) == failure::timeout));
     world().run_for(10s);
     BOOST_TEST((one->failure_of(2) == failure::timeout));
-    BOOST_TEST(a->engine().parts().members.inquiries.empty());
+    BOOST_TEST(ann->engine().parts().members.inquiries.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_its_operations) {
     server(0).is_silent = true;
     const operation one = begin();
     world().run_for(1ms);
-    a->close();
+    ann->close();
     world().run_for(1ms);
     BOOST_TEST(one->ended_with(inquiry_outcome::closed));
     const operation after = begin();
@@ -255,7 +250,7 @@ BOOST_AUTO_TEST_CASE(operations_end_with_the_world) {
     }
     BOOST_TEST(!running.expired());
     BOOST_TEST(!pending.expired());  // Its vote may still arrive.
-    a.reset();
+    ann.reset();
     BOOST_TEST(running.expired());
     BOOST_TEST(pending.expired());
 }

@@ -23,7 +23,6 @@ using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
 using core::write_outcome;
-using client = virtual_deployment::client;
 
 class noted_operation final : public runtime::record_operation {
 public:
@@ -43,15 +42,12 @@ public:
 };
 using operation = std::shared_ptr<noted_operation>;
 
-struct scene : virtual_deployment {
-    std::unique_ptr<client> a = make_client();
+struct scene : one_server {
     core::duration timeout = 1s;
-
-    scene() : virtual_deployment(1) {}
 
     operation begin(runtime::record_request request, const std::string& key = "x") {
         auto spec = std::make_shared<runtime::record_spec>();
-        spec->owner = {std::shared_ptr<void>(), &a->engine().parts()};
+        spec->owner = {std::shared_ptr<void>(), &ann->engine().parts()};
         spec->kind = &kinds::versioned;
         spec->key = key;
         spec->retry = {4ms, 64ms};
@@ -71,7 +67,7 @@ struct scene : virtual_deployment {
         BOOST_TEST_REQUIRE(world().run_until([&] { return one->outcome.has_value(); }));
         return one;
     }
-    const runtime::statistics& counts() { return a->engine().parts().counts; }
+    const runtime::statistics& counts() { return ann->engine().parts().counts; }
 };
 
 BOOST_FIXTURE_TEST_SUITE(records, scene)
@@ -99,7 +95,7 @@ BOOST_AUTO_TEST_CASE(an_operation_waits_for_a_server_that_is_down) {
     const operation one = begin_write(0, "one");
     world().run_for(500ms);
     BOOST_TEST(!one->outcome.has_value());
-    a->reach(0);
+    ann->reach(0);
     world().run_for(1ms);
     BOOST_TEST(one->ended_with(write_outcome::applied));
 }
@@ -113,7 +109,7 @@ BOOST_AUTO_TEST_CASE(an_operation_fails_when_the_server_stays_down) {
     BOOST_TEST(one->text == "'x': the write was not carried out [server 0: down]");
     BOOST_TEST(other->ended_with(write_outcome::unavailable));
     BOOST_TEST(other->text == "'x': the value could not be read [server 0: down]");
-    a->reach(0);
+    ann->reach(0);
     world().run_for(1s);
     BOOST_TEST(executed() == 0U);
 }
@@ -132,11 +128,11 @@ BOOST_AUTO_TEST_CASE(without_a_timeout_an_operation_waits_for_the_first_connecti
     timeout = 0s;
     server(0).is_up = false;
     server(0).is_starting = true;
-    a = make_client();
+    ann = make_client();
     const operation waits = begin_write(0, "one");
     world().run_for(5s);
     BOOST_TEST(!waits->outcome.has_value());
-    a->reach(0);
+    ann->reach(0);
     BOOST_TEST(finished(waits)->ended_with(write_outcome::applied));
     server(0).is_up = false;
     BOOST_TEST(write(0, "two")->ended_with(write_outcome::unavailable));
@@ -144,7 +140,7 @@ BOOST_AUTO_TEST_CASE(without_a_timeout_an_operation_waits_for_the_first_connecti
 
 BOOST_AUTO_TEST_CASE(a_quarantine_does_not_matter) {
     server(0).quarantined_until = world().now() + 1h;
-    a = make_client();
+    ann = make_client();
     BOOST_TEST(write(0, "one")->ended_with(write_outcome::applied));
 }
 
@@ -168,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_its_operations) {
     server(0).is_silent = true;
     const operation one = begin_write(0, "one");
     world().run_for(1ms);
-    a->close();
+    ann->close();
     world().run_for(1ms);
     BOOST_TEST(one->ended_with(write_outcome::closed));
     BOOST_TEST(begin({}) != nullptr);
@@ -190,7 +186,7 @@ BOOST_AUTO_TEST_CASE(operations_end_with_the_world) {
     }
     BOOST_TEST(!running.expired());
     BOOST_TEST(!pending.expired());  // Its vote may still arrive.
-    a.reset();
+    ann.reset();
     BOOST_TEST(running.expired());
     BOOST_TEST(pending.expired());
 }

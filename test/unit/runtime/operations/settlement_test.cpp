@@ -24,8 +24,7 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using core::acquire_outcome;
 using core::settlement_outcome;
-using client = virtual_deployment::client;
-using lease = std::shared_ptr<virtual_acquire>;
+using lease = acquire;
 using task = core::settlement::task_type;
 
 class noted_settlement final : public runtime::settlement_operation {
@@ -60,13 +59,9 @@ public:
     std::shared_ptr<const std::string> found;
 };
 
-struct scene : virtual_deployment {
+struct scene : three_servers {
     static constexpr std::size_t instances = 3;
 
-    scene() : virtual_deployment(instances) {}
-
-    std::unique_ptr<client> a = make_client();
-    std::unique_ptr<client> b = make_client();
     const std::shared_ptr<const std::string> done =
         std::make_shared<const std::string>(kinds::make_record({"", "result"}));
 
@@ -133,7 +128,7 @@ BOOST_FIXTURE_TEST_SUITE(settlements, scene)
 
 BOOST_AUTO_TEST_CASE(a_name_that_was_not_run_has_no_record) {
     const auto began = world().now();
-    const operation one = look(*a);
+    const operation one = look(*ann);
     BOOST_TEST(one->ended_with(settlement_outcome::unsettled));
     BOOST_TEST(!one->met_record);
     BOOST_TEST(!one->sent);
@@ -144,10 +139,10 @@ BOOST_AUTO_TEST_CASE(a_name_that_was_not_run_has_no_record) {
 
 /// The record takes one round trip, and ends the lease without a release.
 BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_the_token) {
-    const lease held = hold(*a);
+    const lease held = hold(*ann);
     const std::size_t before = executed();
     const auto began = world().now();
-    const operation one = record(*a, held);
+    const operation one = record(*ann, held);
     BOOST_TEST(one->ended_with(settlement_outcome::settled));
     BOOST_TEST((world().now() - began <= 2 * server(0).latency));
     BOOST_TEST((held->valid_until() == core::time_point::min()));
@@ -155,27 +150,27 @@ BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_the_token) {
     BOOST_TEST(executed() == before + 3);
     BOOST_TEST(copies() == 3U);
 
-    const operation found = look(*b);
+    const operation found = look(*bob);
     BOOST_TEST(found->ended_with(settlement_outcome::settled));
     BOOST_TEST(*found->found == *done);
     expect_quiet();
     world().run_for(1h);
     BOOST_TEST(copies() == 0U);
-    BOOST_TEST(look(*b)->ended_with(settlement_outcome::unsettled));
+    BOOST_TEST(look(*bob)->ended_with(settlement_outcome::unsettled));
 }
 
 /// They get the record without an attempt of their own.
 BOOST_AUTO_TEST_CASE(waiters_of_the_client_are_told) {
-    const lease held = hold(*a);
+    const lease held = hold(*ann);
     std::vector<std::shared_ptr<noted_acquire>> waiters;
     for (int i = 0; i != 3; ++i) {
         waiters.push_back(
-            std::make_shared<noted_acquire>(a->spec_of("x", policy_of(*a)), core::never));
+            std::make_shared<noted_acquire>(ann->spec_of("x", policy_of(*ann)), core::never));
         waiters.back()->start(waiters.back());
     }
     world().run_for(10ms);
     const std::size_t before = executed();
-    record(*a, held);
+    record(*ann, held);
     world().run_for(1ms);
     for (const auto& one : waiters) {
         BOOST_TEST((one->outcome == acquire_outcome::completed));
@@ -187,27 +182,27 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_client_are_told) {
 
 BOOST_AUTO_TEST_CASE(a_minority_that_is_down_is_no_hindrance) {
     server(2).is_up = false;
-    const lease held = hold(*a);
-    BOOST_TEST(record(*a, held)->ended_with(settlement_outcome::settled));
-    BOOST_TEST(look(*b)->ended_with(settlement_outcome::settled));
+    const lease held = hold(*ann);
+    BOOST_TEST(record(*ann, held)->ended_with(settlement_outcome::settled));
+    BOOST_TEST(look(*bob)->ended_with(settlement_outcome::settled));
     server(2).is_up = true;
     expect_quiet();
 }
 
 /// The third server has lost the token, and another client holds the name there.
 BOOST_AUTO_TEST_CASE(a_record_takes_the_place_of_no_other_token) {
-    const lease held = hold(*a);
+    const lease held = hold(*ann);
     put_token(2, 1min);
-    BOOST_TEST(record(*a, held)->ended_with(settlement_outcome::settled));
+    BOOST_TEST(record(*ann, held)->ended_with(settlement_outcome::settled));
     BOOST_TEST(copies() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_that_has_lost_the_token_refuses_the_record) {
-    const lease held = hold(*a);
+    const lease held = hold(*ann);
     for (std::size_t i = 0; i != 2; ++i) {
         server(i).keys.erase("x");
     }
-    const operation one = record(*a, held);
+    const operation one = record(*ann, held);
     BOOST_TEST(one->ended_with(settlement_outcome::refused));
     BOOST_TEST(one->text.starts_with("'x': the body has run, and its result may be recorded"));
     world().run_for(100ms);
@@ -218,11 +213,11 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_has_lost_the_token_refuses_the_record) {
 
 /// No server answers. The watchdog detects the end of the lease.
 BOOST_AUTO_TEST_CASE(a_record_that_nobody_answers_ends_with_the_lease) {
-    const lease held = hold(*a);
+    const lease held = hold(*ann);
     for (std::size_t i = 0; i != 3; ++i) {
         server(i).is_silent = true;
     }
-    const operation one = begin_record(*a, held);
+    const operation one = begin_record(*ann, held);
     const core::time_point end = held->valid_until();
     one->cancel();  // Without effect.
     world().run_for(end - world().now() - 1ms);
@@ -235,21 +230,21 @@ BOOST_AUTO_TEST_CASE(a_record_that_nobody_answers_ends_with_the_lease) {
 
 /// The command may already have been sent. Other clients then find the record.
 BOOST_AUTO_TEST_CASE(a_client_that_closes_leaves_a_record_that_was_sent) {
-    const lease held = hold(*a);
-    const operation one = begin_record(*a, held);
-    a->close();
+    const lease held = hold(*ann);
+    const operation one = begin_record(*ann, held);
+    ann->close();
     BOOST_TEST_REQUIRE(world().run_until([&] { return one->outcome.has_value(); }));
     BOOST_TEST(one->ended_with(settlement_outcome::closed));
-    const operation late = begin(*a, {});
+    const operation late = begin(*ann, {});
     world().run_for(1s);
     BOOST_TEST(late->ended_with(settlement_outcome::closed));
-    const operation found = look(*b);
+    const operation found = look(*bob);
     BOOST_TEST(found->ended_with(settlement_outcome::settled));
     BOOST_TEST(*found->found == *done);
 }
 
 BOOST_AUTO_TEST_CASE(a_look_may_be_cancelled) {
-    const operation one = begin(*a, {});
+    const operation one = begin(*ann, {});
     one->cancel();
     BOOST_TEST(finished(one)->ended_with(settlement_outcome::cancelled));
     expect_quiet();
@@ -258,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_look_may_be_cancelled) {
 /// The holder has died while it was writing. From now on, all clients must agree whether there is a record.
 BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_healed) {
     put_record(0, 10min);
-    const operation one = look(*b);
+    const operation one = look(*bob);
     BOOST_TEST(one->ended_with(settlement_outcome::settled));
     BOOST_TEST(one->met_record);
     BOOST_TEST(one->sent);
@@ -275,20 +270,20 @@ BOOST_AUTO_TEST_CASE(the_record_of_a_minority_is_none_while_another_holds_the_na
     put_record(0, 10min);
     put_token(1, 1s);
     put_token(2, 1s);
-    const operation one = look(*b);
+    const operation one = look(*bob);
     BOOST_TEST(one->ended_with(settlement_outcome::unsettled));
     BOOST_TEST(one->met_record);
     BOOST_TEST(copies() == 1U);
     world().run_for(2s);
-    BOOST_TEST(look(*b)->ended_with(settlement_outcome::settled));
+    BOOST_TEST(look(*bob)->ended_with(settlement_outcome::settled));
     BOOST_TEST(copies() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_look_without_a_quorum_finds_nothing) {
-    const lease held = hold(*a);
-    record(*a, held);
+    const lease held = hold(*ann);
+    record(*ann, held);
     server(0).is_up = server(1).is_up = false;
-    BOOST_TEST(look(*b)->ended_with(settlement_outcome::unsettled));
+    BOOST_TEST(look(*bob)->ended_with(settlement_outcome::unsettled));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -225,10 +225,7 @@ BOOST_AUTO_TEST_CASE(a_try_goes_past_nobody, *label("fault-58")) {
 }
 
 BOOST_AUTO_TEST_CASE(an_owner_enters_again_past_all_waiters) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client one(executor, instances.config());
-        client other(executor, instances.config());
+    run_test(instances.config(), [&](client& one, client& other) -> asio::awaitable<void> {
         reentrant_mutex lock(one, "x", in_order());
         const lock_owner anna;
         lease outer = co_await lock.acquire(anna);
@@ -241,7 +238,7 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_past_all_waiters) {
         BOOST_TEST(!waiting->done);
         co_await outer.release();
         co_await async_wait_until([&] { return waiting->done; });
-    }());
+    });
 }
 
 /// Fault 60: instances would order the same waiters differently.

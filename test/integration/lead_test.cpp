@@ -102,10 +102,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_returns_resigns) {
 }
 
 BOOST_AUTO_TEST_CASE(one_candidate_leads_at_a_time_and_the_next_one_follows) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         candidate first;
         first.start(mutex(a, "x"));
         co_await first.wait_until_it_leads();
@@ -120,7 +117,7 @@ BOOST_AUTO_TEST_CASE(one_candidate_leads_at_a_time_and_the_next_one_follows) {
         co_await second.stop();
         co_await settled(b);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_cancels_the_body_and_the_candidate_campaigns_again) {
@@ -160,10 +157,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_returns_because_of_a_loss_does_not_resign) {
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_limits_a_term) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         lock_options options = with_ttl(1s);
         options.max_hold = 300ms;
         candidate first;
@@ -180,7 +174,7 @@ BOOST_AUTO_TEST_CASE(max_hold_limits_a_term) {
         BOOST_TEST(together == 0U);
         co_await first.stop();
         co_await second.stop();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_of_the_body_ends_the_candidacy) {

@@ -541,10 +541,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
 }
 
 BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client many(executor, patient_config(instances));
-        client one(executor, patient_config(instances));
+    run_test(patient_config(instances), [&](client& many, client& one) -> asio::awaitable<void> {
         co_await all_ready(many);
         co_await all_ready(one);
         bool enough = false;
@@ -567,7 +564,7 @@ BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
             return std::all_of(workers.begin(), workers.end(),
                                [](const auto& w) { return w->done; });
         });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(without_a_quorum_waiters_fail_after_their_own_timeout) {

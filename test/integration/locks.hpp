@@ -33,6 +33,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 // Helpers for the tests of locks on real servers.
@@ -73,15 +74,26 @@ struct shared_servers_far_away : shared_servers<N> {
     }
 };
 
-/// Runs a coroutine test with a client.
+/// Runs a coroutine test with one to three clients, one for each of its parameters.
 template <typename Test>
 void run_test(const config& configuration, const Test& test,
               boost::source_location location = BOOST_CURRENT_LOCATION) {
-    const auto with_a_client = [&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, configuration);
-        co_await test(locks);
+    const auto with_clients = [&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client first(executor, configuration);
+        if constexpr (std::is_invocable_v<Test, client&>) {
+            co_await test(first);
+        } else {
+            client second(executor, configuration);
+            if constexpr (std::is_invocable_v<Test, client&, client&>) {
+                co_await test(first, second);
+            } else {
+                client third(executor, configuration);
+                co_await test(first, second, third);
+            }
+        }
     };
-    run_test(with_a_client(), 60s, location);
+    run_test(with_clients(), 60s, location);
 }
 
 inline lock_options with_ttl(milliseconds ttl) {

@@ -288,9 +288,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_knows_which_name_is_taken) {
 /// A task that holds one of the names may acquire another one before it releases the first. If it had to
 /// queue behind the waiter, the two would deadlock.
 BOOST_AUTO_TEST_CASE(a_waiter_keeps_nobody_of_its_client_from_a_name_that_is_free) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, patient_config(instances.config()));
+    run_test(patient_config(instances.config()), [&](client& locks) -> asio::awaitable<void> {
         lease b = co_await mutex(locks, "b").acquire();
         pending_acquire waiting;
         const multi_mutex both = lock_on(locks, "a", "b");
@@ -309,7 +307,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_keeps_nobody_of_its_client_from_a_name_that_is_fre
         BOOST_TEST(!*waiting.result);
         co_await waiting.granted.release();
         co_await locks.close();
-    }());
+    });
     BOOST_TEST(instances.keys() == 0U);
 }
 

@@ -29,10 +29,7 @@ using boost::unit_test::label;
 using strings = std::vector<std::string>;
 
 BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         lease held = co_await mutex(a, "x").acquire();
         const auto refused = co_await mutex(b, "x").try_acquire();
         BOOST_TEST(!refused.has_value());
@@ -43,7 +40,7 @@ BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
         const lease theirs = co_await mutex(b, "x").acquire();
         const auto mine_again = co_await mutex(a, "x").try_acquire();
         BOOST_TEST(!mine_again.has_value());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_mutex_is_not_reentrant) {
@@ -56,10 +53,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_is_not_reentrant) {
 }
 
 BOOST_AUTO_TEST_CASE(acquire_waits_for_the_release) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         lease held = co_await mutex(a, "x").acquire();
         bool acquired = false;
         const auto waiting = co_await start([](client& c, bool& got) -> asio::awaitable<void> {
@@ -71,14 +65,11 @@ BOOST_AUTO_TEST_CASE(acquire_waits_for_the_release) {
         co_await held.release();
         co_await async_wait_until([&] { return waiting->done; });
         BOOST_TEST(acquired);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(try_acquire_for_succeeds_if_released_in_time) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         std::optional<lease> held = co_await mutex(a, "x").acquire();
         bool acquired = false;
         const auto waiting = co_await start([](client& c, bool& got) -> asio::awaitable<void> {
@@ -89,7 +80,7 @@ BOOST_AUTO_TEST_CASE(try_acquire_for_succeeds_if_released_in_time) {
         held.reset();
         co_await async_wait_until([&] { return waiting->done; });
         BOOST_TEST(acquired);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {

@@ -209,10 +209,7 @@ BOOST_AUTO_TEST_CASE(a_result_is_found_by_one_command_that_writes_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(of_two_clients_one_runs_and_the_other_gets_its_result) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         const slow_body body;
         pending_call of_a;
         pending_call of_b;
@@ -229,16 +226,12 @@ BOOST_AUTO_TEST_CASE(of_two_clients_one_runs_and_the_other_gets_its_result) {
         BOOST_TEST(of_a.result.ran != of_b.result.ran);
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 /// No poll would come in time.
 BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
-        client c(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b, client& c) -> asio::awaitable<void> {
         once_options patient_options = persistent;
         patient_options.lock = patient();
         running_call of_a;
@@ -259,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_result_wakes_waiters_of_other_clients) {
         co_await a.close();
         co_await b.close();
         co_await c.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_the_same_client_need_no_command) {
@@ -293,10 +286,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_client_need_no_command) {
 
 /// One attempt finds the result for all waiters of this client.
 BOOST_AUTO_TEST_CASE(waiters_of_another_client_go_on_together) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         running_call of_a;
         co_await of_a.begin(a);
         std::vector<pending_call> calls(100);
@@ -313,7 +303,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_another_client_go_on_together) {
         BOOST_TEST(b.counters().acquired == 0U);
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_body_may_see_the_lease) {
@@ -377,10 +367,7 @@ BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_not_recorded) {
 }
 
 BOOST_AUTO_TEST_CASE(if_the_body_throws_a_waiter_runs_its_own) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         for (client* const other : {&a, &b}) {
             instances.flush();
             running_call first;
@@ -396,7 +383,7 @@ BOOST_AUTO_TEST_CASE(if_the_body_throws_a_waiter_runs_its_own) {
         }
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_body_leaves_nothing) {
@@ -504,9 +491,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_the_record_is_harmless) {
 }
 
 BOOST_AUTO_TEST_CASE(without_any_reply_to_the_record_the_outcome_is_unknown) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, network.config());
+    run_test(network.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         running_call first;
         co_await first.begin(locks, kept(1h, 1s));
@@ -521,7 +506,7 @@ BOOST_AUTO_TEST_CASE(without_any_reply_to_the_record_the_outcome_is_unknown) {
         const once_result next = co_await call(locks, "k", quick_body("next"));
         BOOST_TEST((next.value == "next" || next.value == "done"));
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(if_the_lease_is_lost_the_body_is_cancelled) {
@@ -589,10 +574,7 @@ BOOST_AUTO_TEST_CASE(other_locks_on_the_name_are_told_of_the_result) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_of_a_semaphore_is_the_wrong_kind) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
-        client others(executor, instances.config());
+    run_test(instances.config(), [&](client& locks, client& others) -> asio::awaitable<void> {
         const semaphore calls(others, "k", 3);
         lease held = co_await calls.acquire();
         const auto failed = co_await failed_call(locks, "k", quick_body("x"), persistent);
@@ -602,7 +584,7 @@ BOOST_AUTO_TEST_CASE(a_name_of_a_semaphore_is_the_wrong_kind) {
         co_await held.release();
         co_await locks.close();
         co_await others.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {
@@ -642,10 +624,7 @@ BOOST_AUTO_TEST_CASE(a_closed_client_runs_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(close_ends_a_waiter_and_a_body) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         running_call runs;
         co_await runs.begin(a);
         pending_call waiter;
@@ -658,7 +637,7 @@ BOOST_AUTO_TEST_CASE(close_ends_a_waiter_and_a_body) {
         co_await async_wait_until([&] { return runs.done; });
         BOOST_TEST((runs.code() == errc::client_closed), runs.message());
         BOOST_TEST(!instances[0].has("k"));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(several_threads_share_a_client) {
@@ -867,10 +846,7 @@ BOOST_AUTO_TEST_CASE(a_record_and_a_grant_are_a_quorum) {
 
 /// While another caller runs, a record on a minority has no effect.
 BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         co_await all_ready(a);
         co_await all_ready(b);
         running_call of_a;
@@ -885,7 +861,7 @@ BOOST_AUTO_TEST_CASE(a_holder_goes_first_before_the_result_of_a_minority) {
         BOOST_TEST((of_b.result.value == "done" && !of_b.result.ran));
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 /// Two different results, each on a minority. Neither counts, and both expire with their ttl.
@@ -920,10 +896,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_FIXTURE_TEST_SUITE(once_on_five_test, five)
 
 BOOST_AUTO_TEST_CASE(a_minority_may_be_down) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, network.config());
-        client b(executor, network.config());
+    run_test(network.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         co_await all_ready(a);
         co_await all_ready(b);
         for (const std::size_t down : {1U, 3U}) {
@@ -943,7 +916,7 @@ BOOST_AUTO_TEST_CASE(a_minority_may_be_down) {
         BOOST_TEST(*body.times == 1);
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_result_of_one_of_five_is_healed) {
@@ -959,10 +932,7 @@ BOOST_AUTO_TEST_CASE(the_result_of_one_of_five_is_healed) {
 
 /// In all cases, all callers get the same result, and only one body runs.
 BOOST_AUTO_TEST_CASE(many_callers_agree) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         constexpr int names = 20;
         std::vector<pending_call> calls(names * 6);
         std::vector<int> ran(names);
@@ -984,7 +954,7 @@ BOOST_AUTO_TEST_CASE(many_callers_agree) {
         }
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -298,17 +298,36 @@ BOOST_AUTO_TEST_CASE(no_ttl_may_be_longer_than_the_quarantine) {
     }());
 }
 
+/// A server that others replace at the same address, and an instance that was ready on the first of them.
+struct replaced_server {
+    explicit replaced_server(milliseconds quarantine)
+        : rig(process->uri(), quarantined_for(quarantine)) {
+        rig.run_until_ready();
+    }
+    void ends() {
+        process.reset();
+        run_until_down(rig);
+    }
+    void becomes(char run_id) {
+        if (process) {
+            ends();
+        }
+        process.emplace(server_at(where, run_id));
+    }
+
+    const reserved_port where{};
+    std::optional<fake_server> process{server_at(where, 'a')};
+    instance_rig rig;
+};
+
 /// Another server takes over the address. It has been up for a long time, and does not have the locks of the
 /// first.
 BOOST_AUTO_TEST_CASE(another_server_at_the_same_address_is_quarantined) {
-    const reserved_port where;
-    std::optional<fake_server> server(server_at(where, 'a'));
-    instance_rig rig(server->uri(), quarantined_for(2s));
-    rig.run_until_ready();
-    server.reset();
-    run_until_down(rig);
+    replaced_server server(2s);
+    instance_rig& rig = server.rig;
+    server.ends();
     const auto before = steady_clock::now();
-    server.emplace(server_at(where, 'b'));
+    server.becomes('b');
     run_until_quarantined(rig);
     BOOST_TEST((rig.status().quarantined_until >= before + 2s));
     BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
@@ -322,71 +341,51 @@ BOOST_AUTO_TEST_CASE(another_server_at_the_same_address_is_quarantined) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reconnect_continues_the_quarantine_of_a_different_server) {
-    const reserved_port where;
-    std::optional<fake_server> server(server_at(where, 'a'));
-    instance_rig rig(server->uri(), quarantined_for(1min));
-    rig.run_until_ready();
-    server.reset();
-    run_until_down(rig);
-    server.emplace(server_at(where, 'b'));
+    replaced_server server(1min);
+    instance_rig& rig = server.rig;
+    server.becomes('b');
     run_until_quarantined(rig);
     const auto end = rig.status().quarantined_until;
-    server.reset();
-    run_until_down(rig);
-    server.emplace(server_at(where, 'b'));
+    server.becomes('b');
     run_until_quarantined(rig);
     BOOST_TEST((rig.status().quarantined_until == end));
     BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'a')));
     // The first server is back. In between, other clients may have acquired locks on the second one.
-    server.reset();
-    run_until_down(rig);
-    server.emplace(server_at(where, 'a'));
+    server.becomes('a');
     run_until_quarantined(rig);
     BOOST_TEST((rig.status().quarantined_until > end));
     BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'b')));
 }
 
 BOOST_AUTO_TEST_CASE(a_reconnect_to_the_same_server_causes_no_quarantine) {
-    const reserved_port where;
-    std::optional<fake_server> server(server_at(where, 'a'));
-    instance_rig rig(server->uri(), quarantined_for(1min));
+    replaced_server server(1min);
     for (int connection = 0; connection != 3; ++connection) {
-        rig.run_until_ready();
-        server.reset();
-        run_until_down(rig);
-        server.emplace(server_at(where, 'a'));
+        server.becomes('a');
+        server.rig.run_until_ready();
     }
-    rig.run_until_ready();
-    BOOST_TEST((rig.status().quarantined_until == steady_clock::time_point::min()));
+    BOOST_TEST((server.rig.status().quarantined_until == steady_clock::time_point::min()));
 }
 
 /// Without a run_id, the client must assume a different server.
 BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_quarantined_on_reconnect) {
-    const reserved_port where;
-    std::optional<fake_server> server(server_at(where, 'a'));
-    instance_rig rig(server->uri(), quarantined_for(1min));
-    rig.run_until_ready();
-    server.reset();
-    run_until_down(rig);
-    server.emplace(
+    replaced_server server(1min);
+    instance_rig& rig = server.rig;
+    server.ends();
+    server.process.emplace(
         [](const fake_server::words& command) {
             return command[0] == "INFO" ? bulk_string("# Server\r\nuptime_in_seconds:86400\r\n")
                                         : answer_as_server(command);
         },
-        where.number());
+        server.where.number());
     run_until_quarantined(rig);
     BOOST_TEST(contains(rig.status().why_quarantined, "reports no run_id"),
                rig.status().why_quarantined);
 }
 
 BOOST_AUTO_TEST_CASE(a_different_server_grants_locks_if_no_quarantine_is_set) {
-    const reserved_port where;
-    std::optional<fake_server> server(server_at(where, 'a'));
-    instance_rig rig(server->uri(), quarantined_for(0ms));
-    rig.run_until_ready();
-    server.reset();
-    run_until_down(rig);
-    server.emplace(server_at(where, 'b'));
+    replaced_server server(0ms);
+    instance_rig& rig = server.rig;
+    server.becomes('b');
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }

@@ -82,10 +82,7 @@ BOOST_AUTO_TEST_CASE(owners_are_equal_only_to_their_copies) {
 }
 
 BOOST_AUTO_TEST_CASE(an_owner_enters_again_and_the_last_entry_releases) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
-        client others(executor, instances.config());
+    run_test(instances.config(), [&](client& locks, client& others) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const reentrant_mutex lock(locks, "x", with_ttl(1min));
         const lock_owner owner;
@@ -123,14 +120,11 @@ BOOST_AUTO_TEST_CASE(an_owner_enters_again_and_the_last_entry_releases) {
         BOOST_TEST(!lock.try_reenter(owner));
         const lease next = co_await mutex(others, "x").acquire();
         BOOST_TEST(next.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(it_excludes_a_mutex_and_is_excluded_by_it) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
-        client others(executor, instances.config());
+    run_test(instances.config(), [&](client& locks, client& others) -> asio::awaitable<void> {
         const lock_owner owner;
         for (client* const by : {&locks, &others}) {
             lease entry = co_await reentrant_mutex(locks, "x").acquire(owner);
@@ -145,7 +139,7 @@ BOOST_AUTO_TEST_CASE(it_excludes_a_mutex_and_is_excluded_by_it) {
             co_await plain.release();
         }
         co_await expect_free(instances, locks);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(with_lock_nests_by_an_owner) {
@@ -171,10 +165,7 @@ BOOST_AUTO_TEST_CASE(with_lock_nests_by_an_owner) {
 }
 
 BOOST_AUTO_TEST_CASE(a_mutex_refuses_an_owner_that_would_wait_for_itself) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
-        client others(executor, instances.config());
+    run_test(instances.config(), [&](client& locks, client& others) -> asio::awaitable<void> {
         const mutex plain(locks, "x");
         const reentrant_mutex lock(locks, "x");
         const lock_owner owner;
@@ -208,14 +199,11 @@ BOOST_AUTO_TEST_CASE(a_mutex_refuses_an_owner_that_would_wait_for_itself) {
             });
             BOOST_TEST(!*one->result);
         }
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_an_owner_enter_together) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
-        client others(executor, instances.config());
+    run_test(instances.config(), [&](client& locks, client& others) -> asio::awaitable<void> {
         const lock_owner owner;
         const owned mine(reentrant_mutex(locks, "x"), owner);
         lease foreign = co_await mutex(others, "x").acquire();
@@ -238,7 +226,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_an_owner_enter_together) {
         }
         co_await async_wait_until([&] { return other.result.has_value(); });
         BOOST_TEST(other.granted.valid());
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(entries_have_the_fence_of_the_outermost_one) {
@@ -437,9 +425,7 @@ BOOST_AUTO_TEST_CASE(cancellation_of_an_entry_at_any_moment_leaves_no_keys) {
 }
 
 BOOST_AUTO_TEST_CASE(a_moved_from_lock_or_a_closed_client_enters_nothing) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         reentrant_mutex lock(locks, "x");
         const lock_owner owner;
         const lease outer = co_await lock.acquire(owner);
@@ -451,7 +437,7 @@ BOOST_AUTO_TEST_CASE(a_moved_from_lock_or_a_closed_client_enters_nothing) {
         BOOST_TEST(!moved.try_reenter(owner));
         BOOST_TEST((co_await failure_of(moved.acquire(owner)) == errc::client_closed));
         BOOST_TEST((outer.loss() == errc::client_closed));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

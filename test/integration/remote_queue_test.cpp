@@ -65,6 +65,16 @@ struct scene : shared_servers<5> {
     }
 };
 
+/// Runs a test in which `other` holds the lock.
+template <typename Test>
+void run_scene(Test test) {
+    run_test([](Test body) -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        co_await body(s);
+    }(test));
+}
+
 /// A waiter with a client of its own.
 struct waiter {
     client locks;
@@ -110,9 +120,7 @@ asio::awaitable<void> both_get_it(std::array<waiter, 2>& queue) {
 }
 
 BOOST_AUTO_TEST_CASE(waiting_clients_acquire_in_the_order_of_arrival) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 4> queue{waiter(s), waiter(s), waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue);
         const stopwatch all;
@@ -132,13 +140,11 @@ BOOST_AUTO_TEST_CASE(waiting_clients_acquire_in_the_order_of_arrival) {
             co_await each.locks.close();
         }
         BOOST_TEST(s.instances.keys() == 0U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_has_met_others_joins_before_it_tries) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         waiter first(s);
         co_await first.wait_behind(s, 0);
         waiter second(s);
@@ -155,13 +161,11 @@ BOOST_AUTO_TEST_CASE(a_client_that_has_met_others_joins_before_it_tries) {
         BOOST_TEST((first.attempts() == attempts || released.elapsed() >= 1s));
         co_await second.release();
         co_await async_wait_until([&] { return first.granted(); });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_holder_stays_in_the_remote_queue_until_its_release) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 2> queue{waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue);
         const stopwatch waited;
@@ -174,13 +178,11 @@ BOOST_AUTO_TEST_CASE(a_holder_stays_in_the_remote_queue_until_its_release) {
         BOOST_TEST((queue[1].attempts() == 2 || waited.elapsed() >= 1s));
         co_await queue[1].release();
         co_await s.length_is(0);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_holder_leaves_the_remote_queue_after_a_while) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 3> queue{waiter(s), waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue);
         co_await s.held.release();
@@ -194,13 +196,11 @@ BOOST_AUTO_TEST_CASE(a_holder_leaves_the_remote_queue_after_a_while) {
         BOOST_TEST(queue[1].attempts() == 3U);  // Made when it was notified of the release.
         co_await queue[1].release();
         co_await async_wait_until([&] { return queue[2].granted(); });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_the_middle_of_the_queue) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 3> queue{waiter(s), waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue);
         const stopwatch left;
@@ -216,14 +216,12 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_the_middle_of_the_queue) {
         co_await queue[0].release();
         co_await async_wait_until([&] { return queue[2].granted(); });
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 // The wait is longer than a reply may take. The next query is nevertheless not late.
 BOOST_AUTO_TEST_CASE(a_waiter_stays_in_the_remote_queue_after_a_long_wait) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         const config default_timeout = s.instances.config();
         std::array<waiter, 2> queue{waiter(s, default_timeout), waiter(s, default_timeout)};
         co_await wait_in_remote_queue(s, queue);
@@ -240,13 +238,11 @@ BOOST_AUTO_TEST_CASE(a_waiter_stays_in_the_remote_queue_after_a_long_wait) {
         BOOST_TEST(queue_length(s.instances) == 1U);
         co_await queue[0].release();
         co_await async_wait_until([&] { return queue[1].granted(); });
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_timed_out_waiter_leaves_the_remote_queue) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         waiter first(s);
         co_await first.wait_behind(s, 0);
         waiter second(s);
@@ -258,13 +254,11 @@ BOOST_AUTO_TEST_CASE(a_timed_out_waiter_leaves_the_remote_queue) {
         BOOST_TEST(second.attempts() == 1U);
         co_await s.length_is(1);
         co_await first.give_up();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_next_waiter_of_a_client_takes_over_its_ticket) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         waiter first(s);
         co_await first.wait_behind(s, 0);
         pending_acquire next;
@@ -276,13 +270,11 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_of_a_client_takes_over_its_ticket) {
         co_await async_wait_until([&] { return next.granted.valid(); });
         BOOST_TEST(!second.granted());
         co_await second.give_up();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_waiter_does_not_block_the_next_one) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         {
             asio::io_context context;
             client dying(context.get_executor(), s.instances.config());
@@ -300,13 +292,11 @@ BOOST_AUTO_TEST_CASE(a_dead_waiter_does_not_block_the_next_one) {
         co_await s.held.release();
         co_await async_wait_until([&] { return second.granted(); });
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_killed) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 2> queue{waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
@@ -316,13 +306,11 @@ BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_killed) {
         co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.restart();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_stopped) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         const config notices = s.patient_config(250ms);
         std::array<waiter, 2> queue{waiter(s, notices), waiter(s, notices)};
         co_await wait_in_remote_queue(s, queue, with_ttl(10s));
@@ -333,13 +321,11 @@ BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_stopped) {
         co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.resume();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(waiters_rejoin_if_the_queue_server_is_flushed) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await s.hold();
+    run_scene([](scene& s) -> asio::awaitable<void> {
         std::array<waiter, 2> queue{waiter(s), waiter(s)};
         co_await wait_in_remote_queue(s, queue);
         const std::size_t keeper = keeper_of(s.instances);
@@ -349,7 +335,7 @@ BOOST_AUTO_TEST_CASE(waiters_rejoin_if_the_queue_server_is_flushed) {
         co_await s.held.release();
         co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_polls_without_the_right_to_use_lists) {

@@ -160,10 +160,7 @@ BOOST_AUTO_TEST_CASE(a_key_lives_as_long_as_its_value_and_a_week) {
 BOOST_AUTO_TEST_CASE(updates_of_many_tasks_are_all_counted) {
     constexpr int tasks = 20;
     constexpr int updates = 10;
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client a(executor, instances.config());
-        client b(executor, instances.config());
+    run_test(instances.config(), [&](client& a, client& b) -> asio::awaitable<void> {
         std::vector<std::shared_ptr<background>> all;
         for (int i = 0; i != tasks; ++i) {
             all.push_back(co_await start([](client& of) -> asio::awaitable<void> {
@@ -184,7 +181,7 @@ BOOST_AUTO_TEST_CASE(updates_of_many_tasks_are_all_counted) {
         BOOST_TEST(a.counters().writes_refused + b.counters().writes_refused > 0U);
         co_await a.close();
         co_await b.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(an_update_can_leave_the_value_and_can_throw) {
@@ -207,9 +204,7 @@ BOOST_AUTO_TEST_CASE(an_update_can_leave_the_value_and_can_throw) {
 }
 
 BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         versioned_options options = persistent;
         options.retry.attempts = 3;
         const versioned x(locks, "x", options);
@@ -233,7 +228,7 @@ BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
         BOOST_TEST(calls == 3);
         BOOST_TEST((co_await x.read()).value.value() == "theirs");
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(large_values_pass_in_both_directions) {
@@ -668,9 +663,7 @@ BOOST_AUTO_TEST_CASE(writes_may_be_cancelled_at_any_moment) {
 /// A cancelled update has counted once or not at all. This also holds between its operations and while it
 /// waits.
 BOOST_AUTO_TEST_CASE(updates_may_be_cancelled_at_any_moment) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);
         const versioned likes(locks, "likes", persistent);
         bool stops = false;
@@ -715,7 +708,7 @@ BOOST_AUTO_TEST_CASE(updates_may_be_cancelled_at_any_moment) {
         const int total = std::stoi((co_await likes.read()).value.value());
         BOOST_TEST((total >= sure + others && total <= sure + others + in_doubt), total);
         co_await locks.close();
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,12 +30,28 @@ struct scene : shared_servers<5> {
         co_await async_wait_until(
             [this, times] { return locks.counters().contended >= times && idle(locks); });
     }
+
+    /// Begins an acquire of a lock whose keys were written by hand, and waits until it is denied.
+    asio::awaitable<void> wait_for_foreign_keys(pending_acquire& waiting) {
+        for (const redis_server& server : instances) {
+            hold_by_hand(server, "x", 1min);
+        }
+        waiting.start(mutex(locks, "x", patient()));
+        co_await refused();
+    }
 };
 
-BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter) {
-    run_test([]() -> asio::awaitable<void> {
+template <typename Test>
+void run_scene(Test test) {
+    run_test([](Test body) -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
+        co_await body(s);
+    }(test));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter) {
+    run_scene([](scene& s) -> asio::awaitable<void> {
         co_await all_ready(s.other);
         lease held = co_await mutex(s.other, "x", patient()).acquire();
         co_await async_wait_until([&] { return s.instances.holding("x") == s.instances.size(); });
@@ -47,19 +63,13 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter) {
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
         BOOST_TEST(s.locks.counters().attempts == 2U);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_manual_delete_of_the_keys_wakes_a_waiter) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await all_ready(s.locks);
-        for (const redis_server& server : s.instances) {
-            hold_by_hand(server, "x", 1min);
-        }
+    run_scene([](scene& s) -> asio::awaitable<void> {
         pending_acquire waiting;
-        waiting.start(mutex(s.locks, "x", patient()));
-        co_await s.refused();
+        co_await s.wait_for_foreign_keys(waiting);
         // Two deletions are too few for a quorum. The first notification nevertheless triggers an attempt.
         s.instances[0].command({"DEL", "x"});
         s.instances[3].command({"DEL", "x"});
@@ -71,30 +81,22 @@ BOOST_AUTO_TEST_CASE(a_manual_delete_of_the_keys_wakes_a_waiter) {
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
         BOOST_TEST(s.locks.counters().attempts == in_vain + 1);
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_flush_wakes_a_waiter) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await all_ready(s.locks);
-        for (const redis_server& server : s.instances) {
-            hold_by_hand(server, "x", 1min);
-        }
+    run_scene([](scene& s) -> asio::awaitable<void> {
         pending_acquire waiting;
-        waiting.start(mutex(s.locks, "x", patient()));
-        co_await s.refused();
+        co_await s.wait_for_foreign_keys(waiting);
         const stopwatch waited;
         s.instances.flush();
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(renewal_wakes_waiter_without_effect_and_release_wakes_it_again) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await all_ready(s.locks);
+    run_scene([](scene& s) -> asio::awaitable<void> {
         lock_options renewed = patient();
         renewed.renew = 100ms;
         lease held = co_await mutex(s.other, "x", renewed).acquire();
@@ -106,13 +108,11 @@ BOOST_AUTO_TEST_CASE(renewal_wakes_waiter_without_effect_and_release_wakes_it_ag
         co_await held.release();
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(the_next_waiter_is_woken_when_the_first_has_left) {
-    run_test([]() -> asio::awaitable<void> {
-        scene s(co_await asio::this_coro::executor);
-        co_await all_ready(s.locks);
+    run_scene([](scene& s) -> asio::awaitable<void> {
         lease held = co_await mutex(s.other, "x", patient()).acquire();
         pending_acquire first;
         first.start(mutex(s.locks, "x", patient()));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_is_woken_when_the_first_has_left) {
         co_await held.release();
         co_await async_wait_until([&] { return second.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
-    }());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_polls_without_client_tracking) {

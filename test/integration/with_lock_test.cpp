@@ -676,9 +676,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_client_cancels_the_body) {
 }
 
 BOOST_AUTO_TEST_CASE(concurrent_nested_calls_keep_mutual_exclusion) {
-    run_test([&]() -> asio::awaitable<void> {
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         int inside = 0;
         int ran = 0;
         int done = 0;
@@ -702,7 +700,7 @@ BOOST_AUTO_TEST_CASE(concurrent_nested_calls_keep_mutual_exclusion) {
         BOOST_TEST(ran == 20);
         co_await settled(locks);
         BOOST_TEST(instances.keys() == 0U);
-    }());
+    });
 }
 
 /// docs/tutorial.md recommends a named lambda, because GCC 12 destroys the captures of an unnamed one twice.

@@ -281,12 +281,21 @@ inline bool deletes_natively(const redis_server& server) {
     return false;
 }
 
+/// Returns the statistics of all commands, at one moment.
+inline std::string command_statistics(const redis_server& server) {
+    return server.command({"INFO", "commandstats"}).value();
+}
+
+/// Returns the number of calls of a command in these statistics.
+inline std::size_t calls_of(const std::string& command, const std::string& statistics) {
+    const std::string field = "cmdstat_" + command + ":calls=";
+    const auto found = statistics.find(field);
+    return found == std::string::npos ? 0 : std::stoul(statistics.substr(found + field.size()));
+}
+
 /// Returns how many commands of this name a server has executed.
 inline std::size_t executed(const redis_server& server, const std::string& command) {
-    const std::string text = server.command({"INFO", "commandstats"}).value();
-    const std::string field = "cmdstat_" + command + ":calls=";
-    const auto found = text.find(field);
-    return found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
+    return calls_of(command, command_statistics(server));
 }
 
 /// Returns the sum over all servers.

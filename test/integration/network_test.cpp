@@ -410,7 +410,8 @@ config eager(config configuration) {
 /// Returns the number of lock commands that a server has executed, in any database. The only script that is
 /// sent by EVAL is the probe's. It calls each of these commands once.
 std::size_t lock_commands(const redis_server& server) {
-    return executed(server, "set") + executed(server, "pttl") - 2 * executed(server, "eval");
+    const std::string all = command_statistics(server);
+    return calls_of("set", all) + calls_of("pttl", all) - 2 * calls_of("eval", all);
 }
 
 /// The servers refuse the login. Makes attempts while the client reconnects several times.

@@ -4,6 +4,7 @@
 #define COLOCK_LOCK_OPTIONS_HPP
 
 #include <colock/detail/export.hpp>
+#include <colock/detail/temporaries.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -162,6 +163,8 @@ struct COLOCK_EXPORT lock_options {
     /// - Exception safety: Throws `config_error`, which names the field, its value, the limit and the cure.
     void validate() const;
 };
+
+static_assert(detail::safe_as_temporary<lock_options>);
 
 }  // namespace v1
 }  // namespace colock

@@ -23,6 +23,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -35,6 +37,38 @@
 
 namespace colock {
 inline namespace v1 {
+
+/// The fingerprint of a request: up to 256 bytes, which it holds in place. So a temporary `once_options` may be made in
+/// a `co_await` expression, where GCC 12 destroys an aggregate twice.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class once_fingerprint {
+public:
+    /// The longest fingerprint, in bytes.
+    static constexpr std::size_t limit = 256;
+
+    once_fingerprint() = default;
+
+    /// Copies the text, which may have any bytes. If it is too long, `once_options::validate` refuses it.
+    template <std::convertible_to<std::string_view> Text>
+    once_fingerprint(const Text& text) noexcept {
+        const std::string_view given = text;
+        size_ = given.size();
+        std::copy_n(given.begin(), view().size(), bytes_.begin());
+    }
+
+    /// Returns the size of the text that was given, in bytes.
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+    /// Returns the text, or the beginning of a text that is too long. It lives as long as this object.
+    [[nodiscard]] std::string_view view() const noexcept {
+        return {bytes_.data(), std::min(size_, limit)};
+    }
+
+private:
+    std::size_t size_ = 0;
+    std::array<char, limit> bytes_{};
+};
 
 /// The options of `once`. It is an aggregate: set the fields that differ, and keep the others.
 ///
@@ -50,13 +84,15 @@ struct COLOCK_EXPORT once_options {
     /// Distinguishes a repeated request from another request that reuses the key by mistake. A hash of the request is a
     /// good choice. If the result under the key has another fingerprint, `once` fails with
     /// `errc::fingerprint_mismatch`. It may have any bytes. Allowed: 0 to 256 bytes.
-    std::string fingerprint{};
+    once_fingerprint fingerprint{};
 
     /// Checks the options without a client.
     ///
     /// - Exception safety: Throws `config_error`, which names the field, its value, the limit and the cure.
     void validate() const;
 };
+
+static_assert(detail::safe_as_temporary<once_options>);
 
 /// What `once` completes with.
 struct once_result {
@@ -355,12 +391,25 @@ auto once(client& client, std::string_view key, Function&& body, const once_opti
                               std::forward<CompletionToken>(token));
 }
 
+/// Does the same with the default options.
+template <detail::passed_once_body Function, detail::body_token_for<once_result> CompletionToken>
+auto once(client& client, std::string_view key, Function&& body, CompletionToken&& token) {
+    return detail::start_once(detail::once_key(client, key, {}), std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
+}
+
 /// @cond
 template <detail::temporary_once_body Function,
           detail::body_token_for<once_result> CompletionToken = boost::asio::deferred_t>
 COLOCK_TEMPORARY_BODY auto once(client& client, std::string_view key, Function&& body,
                                 const once_options& options = {}, CompletionToken&& token = {}) {
     return detail::start_once(detail::once_key(client, key, options), std::forward<Function>(body),
+                              std::forward<CompletionToken>(token));
+}
+template <detail::temporary_once_body Function, detail::body_token_for<once_result> CompletionToken>
+COLOCK_TEMPORARY_BODY auto once(client& client, std::string_view key, Function&& body,
+                                CompletionToken&& token) {
+    return detail::start_once(detail::once_key(client, key, {}), std::forward<Function>(body),
                               std::forward<CompletionToken>(token));
 }
 /// @endcond

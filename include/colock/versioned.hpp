@@ -6,6 +6,7 @@
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
+#include <colock/detail/temporaries.hpp>
 #include <colock/error.hpp>
 #include <colock/lock_options.hpp>
 
@@ -65,6 +66,8 @@ struct COLOCK_EXPORT versioned_options {
     void validate() const;
 };
 
+static_assert(detail::safe_as_temporary<versioned_options>);
+
 /// A value and its version, as a server had it at some time between the start and the end of an operation.
 struct versioned_state {
     /// The value, which may have any bytes. Empty if there is none: it was never written, was erased, or has
@@ -93,6 +96,12 @@ template <typename Function>
 concept update_function = std::invocable<Function&, const versioned_state&> &&
     std::convertible_to<std::invoke_result_t<Function&, const versioned_state&>,
                         std::optional<std::string>>;
+
+/// See `passed_body`.
+template <typename Function>
+concept passed_update = update_function<std::decay_t<Function>> && !destroyed_twice<Function>;
+template <typename Function>
+concept temporary_update = update_function<Function> && destroyed_twice<Function>;
 
 template <typename Function>
 class update_loop;
@@ -215,17 +224,32 @@ public:
     /// - Errors: `lock_error` with the errors of `compare_exchange`, or with `contended` after
     ///   `retry_options::attempts` refused writes. What the function throws.
     /// - Cancellation: terminal, partial and total. The rules of the class hold.
-    template <detail::update_function Function,
+    ///
+    /// @note GCC 12: name a lambda that captures by value, as for `with_lock`.
+    template <detail::passed_update Function,
               detail::body_token_for<versioned_state> CompletionToken = boost::asio::deferred_t>
-    auto update(Function function, CompletionToken&& token = {}) const {
-        return boost::asio::async_compose<CompletionToken,
-                                          void(std::exception_ptr, versioned_state)>(
-            detail::update_loop<Function>(*this, std::move(function)), token, get_executor());
+    auto update(Function&& function, CompletionToken&& token = {}) const {
+        return start_update(std::forward<Function>(function), std::forward<CompletionToken>(token));
     }
+
+    /// @cond
+    template <detail::temporary_update Function,
+              detail::body_token_for<versioned_state> CompletionToken = boost::asio::deferred_t>
+    COLOCK_TEMPORARY_BODY auto update(Function&& function, CompletionToken&& token = {}) const {
+        return start_update(std::forward<Function>(function), std::forward<CompletionToken>(token));
+    }
+    /// @endcond
 
 private:
     template <typename Function>
     friend class detail::update_loop;
+
+    template <typename Function, typename CompletionToken>
+    auto start_update(Function function, CompletionToken&& token) const {
+        return boost::asio::async_compose<CompletionToken,
+                                          void(std::exception_ptr, versioned_state)>(
+            detail::update_loop<Function>(*this, std::move(function)), token, get_executor());
+    }
 
     using shared_spec = std::shared_ptr<const runtime::record_spec>;
 

@@ -3,6 +3,7 @@
 #ifndef COLOCK_WITH_LOCK_HPP
 #define COLOCK_WITH_LOCK_HPP
 
+#include <colock/detail/temporaries.hpp>
 #include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
@@ -32,13 +33,6 @@
 #include <type_traits>
 #include <utility>
 
-/// @cond
-#define COLOCK_TEMPORARY_BODY \
-    [[deprecated( \
-        "GCC 12 destroys a temporary body twice. Store the lambda in a variable, and pass " \
-        "that. See the note at colock::with_lock")]]
-/// @endcond
-
 namespace colock {
 inline namespace v1 {
 namespace detail {
@@ -59,17 +53,6 @@ concept is_awaitable = requires {
 template <typename Function>
 concept lock_body =
     std::invocable<Function&, lease&> && is_awaitable<std::invoke_result_t<Function&, lease&>>;
-
-/// GCC 12 destroys a temporary body twice if it is made in a `co_await` expression. That does harm if it has captured a value
-/// with a destructor. A body that is moved from a variable cannot be told from a temporary one.
-template <typename Function>
-concept destroyed_twice =
-#if defined(COLOCK_ALLOW_TEMPORARY_BODIES) || defined(__clang__) || !defined(__GNUC__) || \
-    __GNUC__ >= 13
-    false;
-#else
-    !std::is_lvalue_reference_v<Function> && !std::is_trivially_destructible_v<Function>;
-#endif
 
 /// The type of a parameter `Function&&` for a body.
 template <typename Function>

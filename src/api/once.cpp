@@ -101,11 +101,12 @@ void once_options::validate() const {
                            "false, or use with_lock");
     }
     check_range("keep", keep, milliseconds(10), std::chrono::hours(24 * 365));
-    if (fingerprint.size() > kinds::longest_fingerprint) {
+    static_assert(once_fingerprint::limit == kinds::longest_fingerprint);
+    if (fingerprint.size() > once_fingerprint::limit) {
         throw config_error("fingerprint", "the fingerprint has " +
                                               std::to_string(fingerprint.size()) +
                                               " bytes, which exceeds the limit of " +
-                                              std::to_string(kinds::longest_fingerprint) +
+                                              std::to_string(once_fingerprint::limit) +
                                               ". Give a hash of the request");
     }
 }
@@ -127,7 +128,7 @@ lock_handle lock_of(client& client, std::string_view key, const once_options& op
 once_key::once_key(client& client, std::string_view key, const once_options& options)
     : lock_(lock_of(client, key, options)),
       keep_(options.keep),
-      fingerprint_(options.fingerprint) {}
+      fingerprint_(options.fingerprint.view()) {}
 
 std::shared_ptr<const std::string> once_key::make_record(const std::string& value) const {
     if (value.size() > once_longest_result) {

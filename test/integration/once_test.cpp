@@ -193,6 +193,21 @@ BOOST_AUTO_TEST_CASE(the_second_call_finds_the_result_of_the_first) {
     });
 }
 
+/// Fault 114: GCC 12 destroys an aggregate twice if it is made in a `co_await` expression.
+BOOST_AUTO_TEST_CASE(options_may_be_made_in_the_call, *label("fault-114")) {
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        const quick_body body("done");
+        const std::string request(200, 'r');
+        BOOST_TEST((co_await once(locks, "a", body)).value == "done");
+        BOOST_TEST((co_await once(locks, "b", body, {})).value == "done");
+        BOOST_TEST((co_await once(locks, "c", body, {.keep = 1h})).value == "done");
+        BOOST_TEST((co_await once(locks, "d", body, {.fingerprint = request})).value == "done");
+        BOOST_TEST((co_await once(locks, "e", body, asio::use_awaitable)).value == "done");
+        BOOST_TEST(*body.times == 5);
+        co_await locks.close();
+    });
+}
+
 BOOST_AUTO_TEST_CASE(a_result_is_found_by_one_command_that_writes_nothing) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         co_await all_ready(locks);

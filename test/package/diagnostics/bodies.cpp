@@ -25,8 +25,14 @@ asio::awaitable<void> work(colock::mutex& mutex, colock::client& locks, std::str
     co_await colock::with_lock(mutex, copies);
     co_await colock::lead(mutex, copies);
     co_await colock::once(locks, "key", copies);
+    const colock::versioned value(locks, "value");
+    auto append = [text](const colock::versioned_state& now) {
+        return now.value.value_or("") + text;
+    };
+    co_await value.update(append);
 #ifdef TEMPORARY
     co_await colock::with_lock(
         mutex, [text](colock::lease&) -> asio::awaitable<std::string> { co_return text; });
+    co_await value.update([text](const colock::versioned_state&) { return text; });
 #endif
 }

@@ -34,7 +34,8 @@ compile bodies.cpp || fail "a correct body does not compile"
 [[ -z $messages ]] || fail "there is a warning about a correct body"
 compile bodies.cpp -DTEMPORARY || fail "a temporary body does not compile"
 if [[ $("$compiler" --version) != *clang* ]] && (($("$compiler" -dumpversion | cut -d. -f1) < 13)); then
-    [[ $messages == *bodies.cpp:*'GCC 12 destroys a temporary body twice'* ]] || fail "there is no warning about a temporary body"
+    warnings=$(grep -c 'bodies.cpp:.*GCC 12 destroys a temporary body twice' <<<"$messages" || true)
+    ((warnings == 2)) || fail "there are $warnings warnings about the temporary bodies, and not two"
     compile bodies.cpp -DTEMPORARY -DCOLOCK_ALLOW_TEMPORARY_BODIES || fail "the warning cannot be switched off"
 fi
 [[ -z $messages ]] || fail "there is a warning that nobody needs"

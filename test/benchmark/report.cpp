@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -85,7 +86,7 @@ void print_parameters(const table& t, const json& parameters) {
 /// A figure of one client in one configuration, or its ratio to that of another client.
 struct measure {
     const char* workload;
-    const json* parameters;
+    json parameters;
     const char* client;
     const char* base;  ///< nullptr: the figure itself, not a ratio.
     const char* figure;
@@ -108,10 +109,26 @@ struct bound {
     std::optional<floor> beside;
 };
 
+bound at_least(double limit, std::string text, measure of) {
+    return {std::move(text), std::move(of), true, limit, {}};
+}
+
+bound at_most(double limit, std::string text, measure of, std::optional<floor> beside = {}) {
+    return {std::move(text), std::move(of), false, limit, std::move(beside)};
+}
+
+json size(std::size_t instances, std::size_t tasks) {
+    return {{"instances", instances}, {"concurrency", tasks}};
+}
+
+std::string servers_text(std::size_t count) {
+    return std::to_string(count) + (count == 1 ? " server" : " servers");
+}
+
 /// Adds a set of bounds of the workload `overload` for each hardship.
 void add_overload_bounds(std::vector<bound>& all) {
     struct hardship {
-        const char* name;
+        std::string name;
         json parameters;
     };
     const auto with = [](std::size_t instances, std::size_t stopped, std::size_t far_ms,
@@ -119,7 +136,7 @@ void add_overload_bounds(std::vector<bound>& all) {
         return json{
             {"instances", instances}, {"stopped", stopped}, {"far_ms", far_ms}, {"cores", cores}};
     };
-    static const std::vector<hardship> hardships{
+    const std::vector<hardship> hardships{
         {"1 server", with(1, 0, 0, 1)},
         {"3 servers", with(3, 0, 0, 1)},
         {"5 servers", with(5, 0, 0, 1)},
@@ -128,285 +145,190 @@ void add_overload_bounds(std::vector<bound>& all) {
         {"5 servers, half a core", with(5, 0, 0, 0.5)},
     };
     for (const hardship& one : hardships) {
-        const std::string where = std::string(", ") + one.name;
-        const auto of_many = [&](const char* figure) {
-            return measure{"overload", &one.parameters, "100000", nullptr, figure};
+        const std::string where = ", " + one.name;
+        const auto of_many = [&](const char* figure, const char* base = nullptr) {
+            return measure{"overload", one.parameters, "100000", base, figure};
         };
-        measure throughput = of_many("cycles_per_second");
-        throughput.base = "1000";
-        all.push_back({"throughput at 100,000 tasks / 1,000" + where, throughput, true, 0.7, {}});
-        all.push_back({"failed acquires" + where, of_many("failed"), false, 0, {}});
-        all.push_back({"leases lost" + where, of_many("lost"), false, 0, {}});
-        all.push_back(
-            {"longest wait / mean" + where, of_many("longest_wait_of_mean"), false, 2, {}});
-        all.push_back({"bytes per task" + where, of_many("bytes_per_task"), false, 2048, {}});
+        all.insert(all.end(),
+                   {at_least(0.7, "throughput at 100,000 tasks / 1,000" + where,
+                             of_many("cycles_per_second", "1000")),
+                    at_most(0, "failed acquires" + where, of_many("failed")),
+                    at_most(0, "leases lost" + where, of_many("lost")),
+                    at_most(2, "longest wait / mean" + where, of_many("longest_wait_of_mean")),
+                    at_most(2048, "bytes per task" + where, of_many("bytes_per_task"))});
+    }
+}
+
+/// A throughput that is compared with that of a mutex, at 1,000 tasks.
+struct against_mutex {
+    const char* what;
+    const char* client;
+    const char* of;
+    double limit;
+};
+
+/// Adds bounds for each number of servers.
+void add_mutex_bounds(std::vector<bound>& all, const char* workload,
+                      const std::vector<std::size_t>& servers,
+                      const std::vector<against_mutex>& comparisons) {
+    for (const std::size_t count : servers) {
+        for (const against_mutex& one : comparisons) {
+            const std::string where = " at 1000 tasks, " + servers_text(count) + ", ";
+            all.push_back(
+                at_least(one.limit, one.what + where + one.of + " / mutex",
+                         {workload, size(count, 1000), one.client, "mutex", "cycles_per_second"}));
+        }
+    }
+}
+
+/// Adds the bounds of the workloads that compare colock with the raw client.
+void add_raw_bounds(std::vector<bound>& all) {
+    const auto of = [](const char* client, const char* base, std::size_t tasks,
+                       const char* figure) {
+        return measure{"uncontended", size(5, tasks), client, base, figure};
+    };
+    const auto library = [&](const char* base, const char* figure) {
+        return floor{"Boost.Redis", of("boost_redis", base, 1, figure)};
+    };
+    const char* const cpu = "client_cpu_us_per_cycle";
+    const char* const allocations = "allocations_per_cycle";
+    all.insert(all.end(),
+               {at_least(1.7, "throughput at 1000 tasks, colock / raw",
+                         of("colock", "raw", 1000, "cycles_per_second")),
+                at_least(1.7, "throughput at 64 tasks, colock / raw",
+                         of("colock", "raw", 64, "cycles_per_second")),
+                at_most(1.08, "p50 latency of one task, colock / raw",
+                        of("colock", "raw", 1, "p50_us"), library("raw", "p50_us")),
+                at_most(1.12, "client CPU per cycle of one task, colock / raw",
+                        of("colock", "raw", 1, cpu), library("raw", cpu)),
+                at_most(1, "allocations per cycle of one task",
+                        of("colock", nullptr, 1, allocations), library(nullptr, allocations)),
+                at_most(1.4, "client CPU per cycle at 1000 tasks, colock / raw",
+                        of("colock", "raw", 1000, cpu))});
+}
+
+/// Adds the bounds of the workloads with a hot key.
+void add_hot_key_bounds(std::vector<bound>& all) {
+    const auto local = [](const char* figure) {
+        json parameters = size(5, 1000);
+        parameters["handoff_limit"] = 100'000;
+        return measure{"hot_key_local", parameters, "colock", nullptr, figure};
+    };
+    all.push_back(at_least(500'000,
+                           "leases a second of a hot key, handed off for as long as may be",
+                           local("cycles_per_second")));
+    all.push_back(at_most(512, "bytes per waiter", local("bytes_per_waiter")));
+
+    const auto held_by = [](std::size_t processes, std::size_t tasks, const char* figure) {
+        return measure{"hot_key_hold",
+                       {{"processes", processes}, {"concurrency", tasks}, {"hold_ms", 5}},
+                       "colock",
+                       nullptr,
+                       figure};
+    };
+    const auto library = [](const char* what, const char* figure, double factor) {
+        json parameters = size(5, 1);
+        parameters["pause_ms"] = 5;
+        return floor{what, {"paced", parameters, "boost_redis", nullptr, figure}, factor};
+    };
+    const std::string tasks = "16 tasks of one process";
+    const std::string processes = "16 processes";
+    const char* const p99 = "wait_p99_of_fair_share";
+    const char* const cpu = "client_cpu_s_per_10000";
+    all.insert(all.end(),
+               {at_most(350, "gap, " + tasks + ", us", held_by(1, 16, "gap_p50_us")),
+                at_most(1.2, "p99 wait / fair share, " + tasks, held_by(1, 16, p99)),
+                at_most(4, "client CPU s per 10,000, " + tasks, held_by(1, 16, cpu)),
+                at_most(350, "gap, " + processes + ", us", held_by(16, 1, "gap_p50_us"),
+                        library("Boost.Redis alone, to take it", "p50_us", 1)),
+                at_most(2, "p99 wait / fair share, " + processes, held_by(16, 1, p99)),
+                at_most(10, "longest wait / fair share, " + processes,
+                        held_by(16, 1, "longest_wait_of_fair_share")),
+                at_most(4, "client CPU s per 10,000, " + processes, held_by(16, 1, cpu),
+                        library("Boost.Redis alone", "client_cpu_us_per_cycle", 10'000 / 1e6))});
+}
+
+/// Adds the bounds of a client that holds 100,000 leases.
+void add_watchdog_bounds(std::vector<bound>& all) {
+    const auto of = [](const char* figure) {
+        return measure{"watchdog", {{"leases", 100'000}}, "colock", nullptr, figure};
+    };
+    all.insert(all.end(), {at_most(0.10, "CPU of a watchdog over 100,000 leases, share of a core",
+                                   of("client_cpu_share")),
+                           at_most(1024, "bytes per lease", of("bytes_per_lease")),
+                           at_most(3, "renewals within 100 ms / mean", of("burst")),
+                           at_most(0, "leases lost", of("lost"))});
+}
+
+/// Adds the bounds with two slow servers of five.
+void add_slow_minority_bounds(std::vector<bound>& all) {
+    for (const auto& [client, where] : {std::pair("stopped", "two of five stopped"),
+                                        std::pair("delayed", "two of five 200 ms away")}) {
+        const std::string rest = std::string(", ") + where + ", colock / raw";
+        const auto of = [client = client](const char* figure) {
+            return measure{"slow_minority", size(5, 64), client,
+                           client,          figure,      "slow_minority_raw"};
+        };
+        all.push_back(at_least(1, "throughput" + rest, of("cycles_per_second")));
+        all.push_back(at_most(1.1, "p99" + rest, of("p99_us")));
+    }
+}
+
+/// Adds the bounds of a semaphore whose permits are all out.
+void add_full_semaphore_bounds(std::vector<bound>& all) {
+    for (const std::size_t count : {1U, 5U}) {
+        const auto of = [&](const char* figure) {
+            return measure{"semaphore_full",
+                           {{"instances", count}, {"permits", 1024}, {"waiters", 64}},
+                           "colock",
+                           nullptr,
+                           figure};
+        };
+        all.push_back(at_most(3000,
+                              "release to grant of 1,024 permits, " + servers_text(count) + ", us",
+                              of("grant_p50_us")));
+        all.push_back(at_most(
+            0.5, "CPU of a server with 1,024 permits, " + servers_text(count) + ", share of a core",
+            of("server_cpu_share")));
     }
 }
 
 std::vector<bound> all_bounds() {
-    static const json one_1{{"instances", 1}, {"concurrency", 1}};
-    static const json one_1000{{"instances", 1}, {"concurrency", 1000}};
-    static const json one_full{{"instances", 1}, {"permits", 1024}, {"waiters", 64}};
-    static const json five_full{{"instances", 5}, {"permits", 1024}, {"waiters", 64}};
-    static const json five_1{{"instances", 5}, {"concurrency", 1}};
-    static const json five_64{{"instances", 5}, {"concurrency", 64}};
-    static const json five_1000{{"instances", 5}, {"concurrency", 1000}};
-    static const json always_passed_on{
-        {"instances", 5}, {"concurrency", 1000}, {"handoff_limit", 100'000}};
-    static const json tasks_16{{"processes", 1}, {"concurrency", 16}, {"hold_ms", 5}};
-    static const json processes_16{{"processes", 16}, {"concurrency", 1}, {"hold_ms", 5}};
-    static const json many_leases{{"leases", 100'000}};
-    static const json five_paced{{"instances", 5}, {"concurrency", 1}, {"pause_ms", 5}};
-    std::vector<bound> all{
-        {"throughput at 1000 tasks, colock / raw",
-         {"uncontended", &five_1000, "colock", "raw", "cycles_per_second"},
-         true,
-         1.7,
-         {}},
-        {"throughput at 64 tasks, colock / raw",
-         {"uncontended", &five_64, "colock", "raw", "cycles_per_second"},
-         true,
-         1.7,
-         {}},
-        {"p50 latency of one task, colock / raw",
-         {"uncontended", &five_1, "colock", "raw", "p50_us"},
-         false,
-         1.08,
-         floor{"Boost.Redis", {"uncontended", &five_1, "boost_redis", "raw", "p50_us"}}},
-        {"client CPU per cycle of one task, colock / raw",
-         {"uncontended", &five_1, "colock", "raw", "client_cpu_us_per_cycle"},
-         false,
-         1.12,
-         floor{"Boost.Redis",
-               {"uncontended", &five_1, "boost_redis", "raw", "client_cpu_us_per_cycle"}}},
-        {"allocations per cycle of one task",
-         {"uncontended", &five_1, "colock", nullptr, "allocations_per_cycle"},
-         false,
-         1,
-         floor{"Boost.Redis",
-               {"uncontended", &five_1, "boost_redis", nullptr, "allocations_per_cycle"}}},
-        {"client CPU per cycle at 1000 tasks, colock / raw",
-         {"uncontended", &five_1000, "colock", "raw", "client_cpu_us_per_cycle"},
-         false,
-         1.4,
-         {}},
-        {"leases a second of a hot key, handed off for as long as may be",
-         {"hot_key_local", &always_passed_on, "colock", nullptr, "cycles_per_second"},
-         true,
-         500'000,
-         {}},
-        {"bytes per waiter",
-         {"hot_key_local", &always_passed_on, "colock", nullptr, "bytes_per_waiter"},
-         false,
-         512,
-         {}},
-        {"gap, 16 tasks of one process, us",
-         {"hot_key_hold", &tasks_16, "colock", nullptr, "gap_p50_us"},
-         false,
-         350,
-         {}},
-        {"p99 wait / fair share, 16 tasks of one process",
-         {"hot_key_hold", &tasks_16, "colock", nullptr, "wait_p99_of_fair_share"},
-         false,
-         1.2,
-         {}},
-        {"client CPU s per 10,000, 16 tasks of one process",
-         {"hot_key_hold", &tasks_16, "colock", nullptr, "client_cpu_s_per_10000"},
-         false,
-         4,
-         {}},
-        {"gap, 16 processes, us",
-         {"hot_key_hold", &processes_16, "colock", nullptr, "gap_p50_us"},
-         false,
-         350,
-         floor{"Boost.Redis alone, to take it",
-               {"paced", &five_paced, "boost_redis", nullptr, "p50_us"}}},
-        {"p99 wait / fair share, 16 processes",
-         {"hot_key_hold", &processes_16, "colock", nullptr, "wait_p99_of_fair_share"},
-         false,
-         2,
-         {}},
-        {"longest wait / fair share, 16 processes",
-         {"hot_key_hold", &processes_16, "colock", nullptr, "longest_wait_of_fair_share"},
-         false,
-         10,
-         {}},
-        {"client CPU s per 10,000, 16 processes",
-         {"hot_key_hold", &processes_16, "colock", nullptr, "client_cpu_s_per_10000"},
-         false,
-         4,
-         floor{"Boost.Redis alone",
-               {"paced", &five_paced, "boost_redis", nullptr, "client_cpu_us_per_cycle"},
-               10'000 / 1e6}},
-        {"CPU of a watchdog over 100,000 leases, share of a core",
-         {"watchdog", &many_leases, "colock", nullptr, "client_cpu_share"},
-         false,
-         0.10,
-         {}},
-        {"bytes per lease",
-         {"watchdog", &many_leases, "colock", nullptr, "bytes_per_lease"},
-         false,
-         1024,
-         {}},
-        {"renewals within 100 ms / mean",
-         {"watchdog", &many_leases, "colock", nullptr, "burst"},
-         false,
-         3,
-         {}},
-        {"leases lost", {"watchdog", &many_leases, "colock", nullptr, "lost"}, false, 0, {}},
-        {"throughput, two of five stopped, colock / raw",
-         {"slow_minority", &five_64, "stopped", "stopped", "cycles_per_second",
-          "slow_minority_raw"},
-         true,
-         1,
-         {}},
-        {"p99, two of five stopped, colock / raw",
-         {"slow_minority", &five_64, "stopped", "stopped", "p99_us", "slow_minority_raw"},
-         false,
-         1.1,
-         {}},
-        {"throughput, two of five 200 ms away, colock / raw",
-         {"slow_minority", &five_64, "delayed", "delayed", "cycles_per_second",
-          "slow_minority_raw"},
-         true,
-         1,
-         {}},
-        {"p99, two of five 200 ms away, colock / raw",
-         {"slow_minority", &five_64, "delayed", "delayed", "p99_us", "slow_minority_raw"},
-         false,
-         1.1,
-         {}},
-        {"servers' CPU per cycle, native / script",
-         {"native_release", &five_1000, "native", "script", "server_cpu_us_per_cycle"},
-         false,
-         0.70,
-         {}},
-        {"writers at 1000 tasks, 1 server, shared_mutex / mutex",
-         {"shared_uncontended", &one_1000, "write", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"readers at 1000 tasks, 1 server, shared_mutex / mutex",
-         {"shared_uncontended", &one_1000, "read", "mutex", "cycles_per_second"},
-         true,
-         0.7,
-         {}},
-        {"writers at 1000 tasks, 5 servers, shared_mutex / mutex",
-         {"shared_uncontended", &five_1000, "write", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"readers at 1000 tasks, 5 servers, shared_mutex / mutex",
-         {"shared_uncontended", &five_1000, "read", "mutex", "cycles_per_second"},
-         true,
-         0.7,
-         {}},
-        {"throughput at 1 task, 1 server, reentrant_mutex / mutex",
-         {"reentrant_uncontended", &one_1, "reentrant", "mutex", "cycles_per_second"},
-         true,
-         0.9,
-         {}},
-        {"throughput at 1000 tasks, 1 server, reentrant_mutex / mutex",
-         {"reentrant_uncontended", &one_1000, "reentrant", "mutex", "cycles_per_second"},
-         true,
-         0.9,
-         {}},
-        {"throughput at 1000 tasks, 5 servers, reentrant_mutex / mutex",
-         {"reentrant_uncontended", &five_1000, "reentrant", "mutex", "cycles_per_second"},
-         true,
-         0.9,
-         {}},
-        {"sets of 4 names a second at 1000 tasks, 1 server, multi_mutex / mutex",
-         {"multi_uncontended", &one_1000, "4 names", "mutex", "cycles_per_second"},
-         true,
-         0.35,
-         {}},
-        {"sets of 4 names a second at 1000 tasks, 5 servers, multi_mutex / mutex",
-         {"multi_uncontended", &five_1000, "4 names", "mutex", "cycles_per_second"},
-         true,
-         0.35,
-         {}},
-        {"throughput at 1000 tasks, 1 server, versioned::compare_exchange / mutex",
-         {"versioned_uncontended", &one_1000, "compare_exchange", "mutex", "cycles_per_second"},
-         true,
-         1,
-         {}},
-        {"throughput at 1000 tasks, 1 server, mutex with a binding order / mutex",
-         {"fifo_uncontended", &one_1000, "fifo", "mutex", "cycles_per_second"},
-         true,
-         0.6,
-         {}},
-        {"throughput at 1000 tasks, 1 server, once that finds a result / mutex",
-         {"once_uncontended", &one_1000, "once, found", "mutex", "cycles_per_second"},
-         true,
-         1,
-         {}},
-        {"throughput at 1000 tasks, 5 servers, once that finds a result / mutex",
-         {"once_uncontended", &five_1000, "once, found", "mutex", "cycles_per_second"},
-         true,
-         1,
-         {}},
-        {"entries a second by try_reenter",
-         {"reentrant_entries", &one_1, "try_reenter", nullptr, "entries_per_second"},
-         true,
-         5'000'000,
-         {}},
-        {"shared leases a second of a hot name, inside one process",
-         {"shared_hot_read", &five_1000, "read", nullptr, "cycles_per_second"},
-         true,
-         1'000'000,
-         {}},
-        {"one permit at 1000 tasks, 1 server, semaphore / mutex",
-         {"semaphore_uncontended", &one_1000, "one", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"16 free permits at 1000 tasks, 1 server, semaphore / mutex",
-         {"semaphore_uncontended", &one_1000, "free", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"16 permits, half full at 1000 tasks, 1 server, semaphore / mutex",
-         {"semaphore_uncontended", &one_1000, "half full", "mutex", "cycles_per_second"},
-         true,
-         0.6,
-         {}},
-        {"one permit at 1000 tasks, 5 servers, semaphore / mutex",
-         {"semaphore_uncontended", &five_1000, "one", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"16 free permits at 1000 tasks, 5 servers, semaphore / mutex",
-         {"semaphore_uncontended", &five_1000, "free", "mutex", "cycles_per_second"},
-         true,
-         0.8,
-         {}},
-        {"16 permits, half full at 1000 tasks, 5 servers, semaphore / mutex",
-         {"semaphore_uncontended", &five_1000, "half full", "mutex", "cycles_per_second"},
-         true,
-         0.6,
-         {}},
-        {"release to grant of 1,024 permits, 1 server, us",
-         {"semaphore_full", &one_full, "colock", nullptr, "grant_p50_us"},
-         false,
-         3000,
-         {}},
-        {"CPU of a server with 1,024 permits, 1 server, share of a core",
-         {"semaphore_full", &one_full, "colock", nullptr, "server_cpu_share"},
-         false,
-         0.5,
-         {}},
-        {"release to grant of 1,024 permits, 5 servers, us",
-         {"semaphore_full", &five_full, "colock", nullptr, "grant_p50_us"},
-         false,
-         3000,
-         {}},
-        {"CPU of a server with 1,024 permits, 5 servers, share of a core",
-         {"semaphore_full", &five_full, "colock", nullptr, "server_cpu_share"},
-         false,
-         0.5,
-         {}},
-    };
+    std::vector<bound> all;
+    add_raw_bounds(all);
+    add_hot_key_bounds(all);
+    add_watchdog_bounds(all);
+    add_slow_minority_bounds(all);
+    all.push_back(
+        at_most(0.70, "servers' CPU per cycle, native / script",
+                {"native_release", size(5, 1000), "native", "script", "server_cpu_us_per_cycle"}));
+    add_mutex_bounds(
+        all, "shared_uncontended", {1, 5},
+        {{"writers", "write", "shared_mutex", 0.8}, {"readers", "read", "shared_mutex", 0.7}});
+    all.push_back(
+        at_least(0.9, "throughput at 1 task, 1 server, reentrant_mutex / mutex",
+                 {"reentrant_uncontended", size(1, 1), "reentrant", "mutex", "cycles_per_second"}));
+    add_mutex_bounds(all, "reentrant_uncontended", {1, 5},
+                     {{"throughput", "reentrant", "reentrant_mutex", 0.9}});
+    add_mutex_bounds(all, "multi_uncontended", {1, 5},
+                     {{"sets of 4 names a second", "4 names", "multi_mutex", 0.35}});
+    add_mutex_bounds(all, "versioned_uncontended", {1},
+                     {{"throughput", "compare_exchange", "versioned::compare_exchange", 1}});
+    add_mutex_bounds(all, "fifo_uncontended", {1},
+                     {{"throughput", "fifo", "mutex with a binding order", 0.6}});
+    add_mutex_bounds(all, "once_uncontended", {1, 5},
+                     {{"throughput", "once, found", "once that finds a result", 1}});
+    all.push_back(
+        at_least(5'000'000, "entries a second by try_reenter",
+                 {"reentrant_entries", size(1, 1), "try_reenter", nullptr, "entries_per_second"}));
+    all.push_back(
+        at_least(1'000'000, "shared leases a second of a hot name, inside one process",
+                 {"shared_hot_read", size(5, 1000), "read", nullptr, "cycles_per_second"}));
+    add_mutex_bounds(all, "semaphore_uncontended", {1, 5},
+                     {{"one permit", "one", "semaphore", 0.8},
+                      {"16 free permits", "free", "semaphore", 0.8},
+                      {"16 permits, half full", "half full", "semaphore", 0.6}});
+    add_full_semaphore_bounds(all);
     add_overload_bounds(all);
     return all;
 }
@@ -419,10 +341,10 @@ const std::vector<bound>& bounds() {
 std::optional<double> measured_for(const measure& m, const std::vector<row>& rows) {
     if (m.base != nullptr) {
         const char* const base = m.workload_of_base == nullptr ? m.workload : m.workload_of_base;
-        return ratio(summarize(rows, m.workload, m.client, *m.parameters, m.figure),
-                     summarize(rows, base, m.base, *m.parameters, m.figure));
+        return ratio(summarize(rows, m.workload, m.client, m.parameters, m.figure),
+                     summarize(rows, base, m.base, m.parameters, m.figure));
     }
-    const auto s = summarize(rows, m.workload, m.client, *m.parameters, m.figure);
+    const auto s = summarize(rows, m.workload, m.client, m.parameters, m.figure);
     return s ? std::optional(s->median) : std::nullopt;
 }
 

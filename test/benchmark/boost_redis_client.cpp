@@ -1,8 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/boost_redis_client.hpp"
-
 #include "benchmark/plain_client.hpp"
+#include "benchmark/plain_clients.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -116,16 +115,11 @@ private:
                                 }
                                 --unanswered_;
                                 granted(to_count);
-                                if (is_all_done_ && unanswered_ == 0) {
+                                if (all_done() && unanswered_ == 0) {
                                     close();
                                 }
                             });
         }
-    }
-
-    /// A quorum has answered the last releases. The other servers still have to execute theirs.
-    void on_all_done() override {
-        is_all_done_ = true;
     }
 
     void close() {
@@ -151,7 +145,6 @@ private:
     std::string script_digest_;
     std::size_t connected_ = 0;
     std::size_t unanswered_ = 0;  // Commands, each counted once for each server.
-    bool is_all_done_ = false;
     bool is_closed_ = false;
 };
 

@@ -1,9 +1,9 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/cluster.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/cycles.hpp"
+#include "benchmark/workloads.hpp"
 #include "support/redis_cluster.hpp"
 
 #include <signal.h>
@@ -59,10 +59,7 @@ void run_cluster(campaign& all) {
         "each of 1000 tasks takes and releases a lock of its own on a Redis Cluster. Each "
         "master may work all of its time,\nor is held back to a tenth of it.",
         {"concurrency", "time_percent"},
-        {{"cycles_per_second", "cycles per second"},
-         {"p50_us", "p50 us"},
-         {"p99_us", "p99 us"},
-         {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2}},
+        {cycles_per_second, p50, p99, client_cpu},
         "one master"};
     print_heading(t);
     test::redis_cluster one(1);

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -33,33 +34,31 @@ namespace {
 
 namespace asio = boost::asio;
 
-template <typename Lock>
-Lock lock_of(client& locks, std::size_t number, const orders& work) {
+lock_options options_of(const orders& work) {
     lock_options options;
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
     options.order = work.kind == lock_kind::ordered ? queue_order::fifo : queue_order::hint;
-    return {locks, lock_name(work.hot_key ? 0 : number), options};
+    return options;
+}
+
+template <typename Lock>
+Lock lock_of(client& locks, std::size_t number, const orders& work) {
+    return {locks, lock_name(work.hot_key ? 0 : number), options_of(work)};
 }
 
 semaphore semaphore_of(client& locks, std::size_t number, const orders& work) {
-    lock_options options;
-    options.ttl = lock_ttl;
-    options.handoff_limit = work.handoff_limit;
-    return {locks, lock_name(work.hot_key ? 0 : number), work.permits, options};
+    return {locks, lock_name(work.hot_key ? 0 : number), work.permits, options_of(work)};
 }
 
 /// Returns the lock of a task, with names that no other task uses.
 multi_mutex names_of(client& locks, std::size_t number, const orders& work) {
-    lock_options options;
-    options.ttl = lock_ttl;
-    options.handoff_limit = work.handoff_limit;
     std::vector<std::string> names;
     for (std::size_t i = 0; i != work.names; ++i) {
         names.push_back(lock_name(number) + std::string(1, static_cast<char>('a' + i)));
     }
     const std::vector<std::string_view> views(names.begin(), names.end());
-    return {locks, views, options};
+    return {locks, views, options_of(work)};
 }
 
 /// Acquires the permits that `work.taken` asks for, for every task. The client `by` holds them.
@@ -212,14 +211,14 @@ private:
     }
 
     asio::awaitable<void> run_tasks() {
-        co_await test::async_wait_until([this] { return all_ready(locks_); });
+        co_await wait_until_ready(locks_);
         if (work_.hot_key && work_.kind == lock_kind::mutex) {
             bytes_per_waiter_ = co_await bytes_per_waiter(lock_of<mutex>(locks_, 0, work_));
         }
         std::vector<lease> taken;
         if (work_.taken != 0) {
             others_.emplace(context_, configuration_for(work_.instances));
-            co_await test::async_wait_until([this] { return all_ready(*others_); });
+            co_await wait_until_ready(*others_);
             taken = co_await take_permits(*others_, work_);
         }
         work_.when_connected();
@@ -302,10 +301,33 @@ config configuration_for(const std::vector<std::string>& instances) {
     return result;
 }
 
-bool all_ready(const client& locks) {
-    return std::ranges::all_of(locks.instances(), [](const instance_info& instance) {
-        return instance.state == instance_state::ready;
+asio::awaitable<void> wait_until_ready(const client& locks) {
+    co_await test::async_wait_until([&] {
+        return std::ranges::all_of(locks.instances(), [](const instance_info& instance) {
+            return instance.state == instance_state::ready;
+        });
     });
+}
+
+void run_tasks(asio::io_context& context, client& locks, std::size_t count,
+               const std::function<asio::awaitable<void>()>& task) {
+    std::size_t running = count;
+    std::exception_ptr first_failure;
+    for (std::size_t i = 0; i != count; ++i) {
+        asio::co_spawn(context, task(), [&](std::exception_ptr failure) {
+            if (failure && !first_failure) {
+                first_failure = failure;
+                context.stop();
+            }
+            if (--running == 0) {
+                locks.close([](const error& /*e*/) {});
+            }
+        });
+    }
+    context.run();
+    if (first_failure) {
+        std::rethrow_exception(first_failure);
+    }
 }
 
 measured run_colock(const orders& work) {

@@ -1,16 +1,13 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/hold.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/measurement.hpp"
-#include "support/deadline.hpp"
+#include "benchmark/workloads.hpp"
 
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,8 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <exception>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -41,10 +36,6 @@ struct contest {
     [[nodiscard]] std::size_t contenders() const { return processes * tasks; }
 };
 
-double to_us(clock::duration d) {
-    return std::chrono::duration<double, std::micro>(d).count();
-}
-
 /// One visit, as its holder saw it. The times are microseconds of the machine's steady clock.
 struct visit {
     double asked = 0;
@@ -60,22 +51,7 @@ public:
         : rules_(rules), start_(start), end_(end), locks_(context_, configuration_for(instances)) {}
 
     nlohmann::json operator()() {
-        for (std::size_t i = 0; i != rules_.tasks; ++i) {
-            asio::co_spawn(context_, contend(), [this](std::exception_ptr failure) {
-                if (failure && !failure_) {
-                    failure_ = failure;
-                    context_.stop();
-                }
-                if (++finished_ == rules_.tasks) {
-                    cpu_ = cpu_time() - cpu_before_;
-                    locks_.close([](const error& /*e*/) {});
-                }
-            });
-        }
-        context_.run();
-        if (failure_) {
-            std::rethrow_exception(failure_);
-        }
+        run_tasks(context_, locks_, rules_.tasks, [this] { return contend(); });
         nlohmann::json list = nlohmann::json::array();
         for (const visit& each : visits_) {
             list.push_back({each.asked, each.granted, each.let_go});
@@ -85,7 +61,7 @@ public:
 
 private:
     asio::awaitable<void> contend() {
-        co_await test::async_wait_until([this] { return all_ready(locks_); });
+        co_await wait_until_ready(locks_);
         asio::steady_timer timer(context_, start_);
         co_await timer.async_wait(asio::use_awaitable);
         cpu_before_ = cpu_time();
@@ -106,6 +82,7 @@ private:
                 throw std::runtime_error("a lease was lost");
             }
         }
+        cpu_ = cpu_time() - cpu_before_;  // The last task sets the final value.
     }
 
     contest rules_;
@@ -113,11 +90,9 @@ private:
     clock::time_point end_;
     asio::io_context context_{1};
     client locks_;
-    std::size_t finished_ = 0;
     std::chrono::microseconds cpu_before_{};
     std::chrono::microseconds cpu_{};
     std::vector<visit> visits_;
-    std::exception_ptr failure_;
 };
 
 /// Returns the figures over all holds of all processes.

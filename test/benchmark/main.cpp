@@ -1,12 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/boost_redis_client.hpp"
 #include "benchmark/campaign.hpp"
 #include "benchmark/chart.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/machine.hpp"
 #include "benchmark/peers.hpp"
-#include "benchmark/raw_client.hpp"
+#include "benchmark/plain_clients.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/slow_minority.hpp"
 #include "benchmark/workloads.hpp"

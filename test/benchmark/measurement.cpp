@@ -56,6 +56,14 @@ void run_to_end(boost::asio::io_context& context, boost::asio::awaitable<void> w
     }
 }
 
+nlohmann::json run_to_end(boost::asio::io_context& context,
+                          boost::asio::awaitable<nlohmann::json> work) {
+    nlohmann::json result;
+    const auto keep = [&]() -> boost::asio::awaitable<void> { result = co_await std::move(work); };
+    run_to_end(context, keep());
+    return result;
+}
+
 double percentile(std::vector<double>& values, double fraction) {
     const auto index =
         static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));

@@ -75,11 +75,20 @@ nlohmann::json to_json(const measured& figures);
 /// Returns the user and kernel time of this process, without that of the servers.
 std::chrono::microseconds cpu_time();
 
+/// Returns a duration in microseconds.
+inline double to_us(std::chrono::steady_clock::duration d) {
+    return std::chrono::duration<double, std::micro>(d).count();
+}
+
 /// Returns the heap bytes that this process has allocated.
 std::size_t heap_bytes();
 
 /// Runs the context until `work` has ended. Throws what `work` throws.
 void run_to_end(boost::asio::io_context& context, boost::asio::awaitable<void> work);
+
+/// Does the same with work that returns figures, and returns these.
+nlohmann::json run_to_end(boost::asio::io_context& context,
+                          boost::asio::awaitable<nlohmann::json> work);
 
 /// Returns the value at a fraction of the sorted values. There must be at least one value.
 double percentile(std::vector<double>& values, double fraction);

@@ -1,10 +1,10 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/overload.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/measurement.hpp"
+#include "benchmark/report.hpp"
+#include "benchmark/workloads.hpp"
 #include "support/child_process.hpp"
 #include "support/deadline.hpp"
 
@@ -54,16 +54,14 @@ public:
           when_connected_(std::move(when_connected)),
           locks_(context_, configuration_for(instances)) {}
 
-    nlohmann::json operator()() {
-        run_to_end(context_, run());
-        return figures_;
-    }
+    nlohmann::json operator()() { return run_to_end(context_, run()); }
 
 private:
-    asio::awaitable<void> run() {
-        co_await test::async_wait_until([this] { return all_ready(locks_); });
+    asio::awaitable<nlohmann::json> run() {
+        co_await wait_until_ready(locks_);
         co_await take_leases();
-        figures_["bytes_per_sleeper"] = co_await bytes_per_sleeper();
+        nlohmann::json figures;
+        figures["bytes_per_sleeper"] = co_await bytes_per_sleeper();
         when_connected_();
         const std::size_t before = heap_bytes();
         asio::steady_timer timer(context_);
@@ -78,14 +76,14 @@ private:
             largest = std::max(largest, heap_bytes());
         }
         const double elapsed = std::chrono::duration<double>(clock::now() - start).count();
-        figures_["cycles_per_second"] = static_cast<double>(cycles_) / elapsed;
-        figures_["failed"] = failed_;
-        figures_["lost"] = locks_.counters().lost;
-        figures_["mean_wait_ms"] = acquired_ == 0 ? 0 : sum_ms_ / static_cast<double>(acquired_);
-        figures_["longest_wait_ms"] = longest_ms_;
-        figures_["longest_wait_of_mean"] =
+        figures["cycles_per_second"] = static_cast<double>(cycles_) / elapsed;
+        figures["failed"] = failed_;
+        figures["lost"] = locks_.counters().lost;
+        figures["mean_wait_ms"] = acquired_ == 0 ? 0 : sum_ms_ / static_cast<double>(acquired_);
+        figures["longest_wait_ms"] = longest_ms_;
+        figures["longest_wait_of_mean"] =
             acquired_ == 0 ? 0 : longest_ms_ * static_cast<double>(acquired_) / sum_ms_;
-        figures_["bytes_per_task"] =
+        figures["bytes_per_task"] =
             static_cast<double>(largest - std::min(largest, before)) / static_cast<double>(tasks_);
         if (!first_error_.empty()) {
             std::cerr << "  the first error: " << first_error_ << '\n';
@@ -95,6 +93,7 @@ private:
                                         std::chrono::seconds(60));
         held_.clear();
         co_await locks_.close(asio::as_tuple(asio::use_awaitable));
+        co_return figures;
     }
 
     /// Returns the bytes per task if the task waits for a timer instead of a lock. This is the lower limit of
@@ -177,7 +176,6 @@ private:
     double sum_ms_ = 0;
     double longest_ms_ = 0;
     std::string first_error_;
-    nlohmann::json figures_;
 };
 
 /// Stops a process for half of the time.

@@ -79,9 +79,7 @@ void plain_client::on_released(std::uint32_t number) {
         now = measurement_.cycle_since(tasks_[number].started);
     }
     if (measurement_.over()) {
-        if (--running_ == 0) {
-            on_all_done();
-        }
+        all_done_ = --running_ == 0;
     } else if (work_.pause.count() == 0) {
         take(number, now);
     } else {

@@ -45,12 +45,14 @@ protected:
     /// Sends the command to all servers.
     virtual void send_take(ballot to_count, const token& t) = 0;
     virtual void send_release(ballot to_count) = 0;
-    /// Called when there is nothing more to send.
-    virtual void on_all_done() = 0;
 
     /// Starts the tasks. All servers must be connected.
     void start();
     void granted(ballot counted);
+
+    /// Returns whether there is nothing more to send. A quorum has answered the last releases. The other
+    /// servers may still have to execute theirs.
+    [[nodiscard]] bool all_done() const noexcept { return all_done_; }
 
     [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
     [[nodiscard]] measured run();
@@ -77,6 +79,7 @@ private:
     std::mt19937_64 random_{std::random_device{}()};
     std::vector<task> tasks_;
     std::size_t running_ = 0;
+    bool all_done_ = false;
 };
 
 }  // namespace colock::benchmark

@@ -1,8 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/raw_client.hpp"
-
 #include "benchmark/plain_client.hpp"
+#include "benchmark/plain_clients.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
@@ -201,8 +200,6 @@ private:
         send_at_end_of_turn();
     }
 
-    void on_all_done() override { all_done_ = true; }
-
     void send_at_end_of_turn() {
         if (!std::exchange(sending_scheduled_, true)) {
             asio::post(context(), [this] {
@@ -254,7 +251,7 @@ private:
                 }
                 c.input_size += size;
                 parse(c);
-                if (all_done_ && (all_answered() || !all_answer_)) {
+                if (all_done() && (all_answered() || !all_answer_)) {
                     close();
                 } else {
                     receive(c);
@@ -301,7 +298,6 @@ private:
     std::vector<std::unique_ptr<connection>> connections_;
     std::vector<commands> commands_;  // Indexed by task.
     bool all_answer_;
-    bool all_done_ = false;
     bool sending_scheduled_ = false;
 };
 

@@ -1,16 +1,14 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/reentrant.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
+#include "benchmark/workloads.hpp"
 
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -20,10 +18,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace colock::benchmark {
 namespace {
@@ -58,40 +54,24 @@ asio::awaitable<double> entries_in(client& locks, std::chrono::milliseconds how_
 nlohmann::json count_entries(const orders& work) {
     asio::io_context context{1};
     client locks(context, configuration_for(work.instances));
-    double result = 0;
-    std::exception_ptr failure;
-    const auto run = [&]() -> asio::awaitable<void> {
+    const auto run = [&]() -> asio::awaitable<nlohmann::json> {
         static_cast<void>(co_await entries_in(locks, work.warm_up));
-        result = co_await entries_in(locks, work.duration);
+        const double result = co_await entries_in(locks, work.duration);
         co_await locks.close();
+        co_return nlohmann::json{{"entries_per_second", result}};
     };
-    asio::co_spawn(context, run(), [&](std::exception_ptr e) { failure = e; });
-    context.run();
-    if (failure) {
-        std::rethrow_exception(failure);
-    }
-    return {{"entries_per_second", result}};
+    return run_to_end(context, run());
 }
 
 }  // namespace
 
 void run_reentrant(campaign& all) {
-    const table cycles{"reentrant_uncontended",
-                       "each task takes and releases a lock of its own: a mutex, or a "
-                       "reentrant_mutex for an owner.",
-                       {"instances", "concurrency"},
-                       {cycles_per_second, p50, p99, client_cpu},
-                       "mutex"};
-    print_heading(cycles);
-    for (const auto instances : all.options().instances) {
-        for (const auto tasks : all.options().tasks) {
-            const orders work = make_orders(all.options(), all.servers(), instances, tasks);
-            all.servers().flush();
-            all.measure(cycles, {{"instances", instances}, {"concurrency", tasks}},
-                        {contestant_for("mutex", work, lock_kind::mutex),
-                         contestant_for("reentrant", work, lock_kind::reentrant)});
-        }
-    }
+    compare_kinds(all,
+                  {table_of_cycles("reentrant_uncontended",
+                                   "each task takes and releases a lock of its own: a mutex, or a "
+                                   "reentrant_mutex for an owner."),
+                   all.options().instances},
+                  {{"mutex", lock_kind::mutex}, {"reentrant", lock_kind::reentrant}});
     const table entries{"reentrant_entries",
                         "an owner that holds a lock enters it again by try_reenter, and releases "
                         "this entry.",
@@ -102,7 +82,7 @@ void run_reentrant(campaign& all) {
     const auto instances = std::ranges::min(all.options().instances);
     const orders work = make_orders(all.options(), all.servers(), instances, 1);
     all.servers().flush();
-    all.measure(entries, {{"instances", instances}, {"concurrency", 1}},
+    all.measure(entries, parameters_of(work),
                 {{"try_reenter",
                   [work] { return in_child_process([&] { return count_entries(work); }); }}});
 }

@@ -1,12 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/semaphore.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
 #include "benchmark/server_account.hpp"
+#include "benchmark/workloads.hpp"
 #include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
@@ -33,42 +32,33 @@ namespace asio = boost::asio;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-contestant contestant_for(std::string name, orders work, std::uint32_t permits,
+/// Returns a client whose tasks take a mutex, or one of so many permits. The servers are emptied first.
+contestant contestant_for(campaign& all, std::string name, orders work, std::uint32_t permits,
                           std::uint32_t taken) {
-    work.kind = permits == 0 ? lock_kind::mutex : lock_kind::permit;
     work.permits = permits;
     work.taken = taken;
-    return contestant_for(std::move(name), std::move(work));
+    const lock_kind kind = permits == 0 ? lock_kind::mutex : lock_kind::permit;
+    contestant result = contestant_for(std::move(name), std::move(work), kind);
+    result.run = [&all, run = result.run] {
+        all.servers().flush();
+        return run();
+    };
+    return result;
 }
 
 void run_uncontended(campaign& all) {
-    const table t{
-        "semaphore_uncontended",
-        "each task takes and releases a lock of its own: a mutex, the one permit of a "
-        "semaphore, one of 16 that are free,\nor one of 16 of which another client holds 8.",
-        {"instances", "concurrency"},
-        {{"cycles_per_second", "cycles per second"},
-         {"p50_us", "p50 us"},
-         {"p99_us", "p99 us"},
-         {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2}},
-        "mutex"};
-    print_heading(t);
-    for (const auto instances : all.options().instances) {
-        for (const auto tasks : all.options().tasks) {
-            const orders work = make_orders(all.options(), all.servers(), instances, tasks);
-            const auto flushed = [&](contestant one) {
-                return contestant{one.name, [&all, run = one.run] {
-                                      all.servers().flush();
-                                      return run();
-                                  }};
-            };
-            all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
-                        {flushed(contestant_for("mutex", work, 0, 0)),
-                         flushed(contestant_for("one", work, 1, 0)),
-                         flushed(contestant_for("free", work, 16, 0)),
-                         flushed(contestant_for("half full", work, 16, 8))});
-        }
-    }
+    const comparison what{
+        table_of_cycles(
+            "semaphore_uncontended",
+            "each task takes and releases a lock of its own: a mutex, the one permit of a "
+            "semaphore, one of 16 that are free,\nor one of 16 of which another client holds 8."),
+        all.options().instances};
+    compare_cycles(all, what, [&all](const orders& work) {
+        return std::vector{contestant_for(all, "mutex", work, 0, 0),
+                           contestant_for(all, "one", work, 1, 0),
+                           contestant_for(all, "free", work, 16, 0),
+                           contestant_for(all, "half full", work, 16, 8)};
+    });
 }
 
 // --- All permits are out --------------------------------------------------------------------------------
@@ -89,31 +79,29 @@ public:
         }
     }
 
-    nlohmann::json operator()() {
-        run_to_end(context_, run());
-        return figures_;
-    }
+    nlohmann::json operator()() { return run_to_end(context_, run()); }
 
 private:
-    asio::awaitable<void> run() {
-        co_await test::async_wait_until([this] { return all_ready(owner_); });
+    asio::awaitable<nlohmann::json> run() {
+        co_await wait_until_ready(owner_);
         const semaphore all(owner_, lock_name(0), permits);
         for (std::uint32_t i = 0; i != permits; ++i) {
             held_.push_back(co_await all.acquire());
         }
         for (const auto& one : others_) {
-            co_await test::async_wait_until([&] { return all_ready(*one); });
+            co_await wait_until_ready(*one);
             for (std::size_t i = 0; i != waiters; ++i) {
                 wait_in(*one);
             }
         }
-        co_await measure();
+        nlohmann::json figures = co_await measure();
         for (const auto& one : others_) {
             one->close([](const error& /*e*/) {});
         }
         held_.clear();
         owner_.close([](const error& /*e*/) {});
         co_await test::async_wait_until([this] { return ended_ == clients * waiters; });
+        co_return figures;
     }
 
     void wait_in(client& one) {
@@ -122,14 +110,13 @@ private:
                 ++ended_;
                 return;
             }
-            waits_.push_back(
-                std::chrono::duration<double, std::micro>(clock::now() - released_).count());
+            waits_.push_back(to_us(clock::now() - released_));
             held_.push_back(std::move(l));
             wait_in(one);
         });
     }
 
-    asio::awaitable<void> measure() {
+    asio::awaitable<nlohmann::json> measure() {
         asio::steady_timer timer(context_);
         const auto start = clock::now();
         const double cpu = cpu_seconds(first_);
@@ -146,10 +133,11 @@ private:
             co_await test::async_wait_until([&] { return waits_.size() != before; });
         }
         const std::chrono::duration<double> elapsed = clock::now() - start;
-        figures_ = {{"grants", waits_.size()},
-                    {"grant_p50_us", percentile(waits_, 0.5)},
-                    {"grant_p99_us", percentile(waits_, 0.99)},
-                    {"server_cpu_share", (cpu_seconds(first_) - cpu) / elapsed.count()}};
+        co_return nlohmann::json{
+            {"grants", waits_.size()},
+            {"grant_p50_us", percentile(waits_, 0.5)},
+            {"grant_p99_us", percentile(waits_, 0.99)},
+            {"server_cpu_share", (cpu_seconds(first_) - cpu) / elapsed.count()}};
     }
 
     const test::redis_server& first_;
@@ -161,7 +149,6 @@ private:
     std::vector<double> waits_;
     clock::time_point released_;
     std::size_t ended_ = 0;
-    nlohmann::json figures_;
 };
 
 void run_full(campaign& all) {
@@ -175,9 +162,7 @@ void run_full(campaign& all) {
                   ""};
     print_heading(t);
     for (const auto instances : all.options().instances) {
-        const auto uris = all.servers().uris();
-        const std::vector<std::string> some(uris.begin(),
-                                            uris.begin() + static_cast<std::ptrdiff_t>(instances));
+        const auto some = make_orders(all.options(), all.servers(), instances, 1).instances;
         all.measure(
             t, {{"instances", instances}, {"permits", permits}, {"waiters", clients * waiters}},
             {{"colock",

@@ -1,18 +1,15 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/shared.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/cycles.hpp"
 #include "benchmark/measurement.hpp"
+#include "benchmark/workloads.hpp"
 #include "core/backoff.hpp"
-#include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -22,11 +19,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace colock::benchmark {
@@ -37,38 +32,24 @@ using clock = std::chrono::steady_clock;  // The same clock in all processes of 
 using std::chrono::milliseconds;
 
 void run_uncontended(campaign& all) {
-    const table t{"shared_uncontended",
-                  "each task takes and releases a lock of its own: a mutex, or a shared_mutex as "
-                  "its writer or as a reader.",
-                  {"instances", "concurrency"},
-                  {cycles_per_second, p50, p99, client_cpu},
-                  "mutex"};
-    print_heading(t);
-    for (const auto instances : all.options().instances) {
-        for (const auto tasks : all.options().tasks) {
-            const orders work = make_orders(all.options(), all.servers(), instances, tasks);
-            all.servers().flush();
-            all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
-                        {contestant_for("mutex", work, lock_kind::mutex),
-                         contestant_for("write", work, lock_kind::writer),
-                         contestant_for("read", work, lock_kind::reader)});
-        }
-    }
+    compare_kinds(
+        all,
+        {table_of_cycles("shared_uncontended",
+                         "each task takes and releases a lock of its own: a mutex, or a "
+                         "shared_mutex as its writer or as a reader."),
+         all.options().instances},
+        {{"mutex", lock_kind::mutex}, {"write", lock_kind::writer}, {"read", lock_kind::reader}});
 }
 
 void run_hot_read(campaign& all) {
-    const table t{"shared_hot_read",
-                  "all tasks of one client read one name, and let go of it at once.",
-                  {"instances", "concurrency"},
-                  {cycles_per_second, p50, p99, client_cpu},
-                  ""};
+    const table t = table_of_cycles(
+        "shared_hot_read", "all tasks of one client read one name, and let go of it at once.", "");
     print_heading(t);
     orders work =
         make_orders(all.options(), all.servers(), std::ranges::max(all.options().instances), 1000);
     work.hot_key = true;
     all.servers().flush();
-    all.measure(t, {{"instances", work.instances.size()}, {"concurrency", work.concurrency}},
-                {contestant_for("read", work, lock_kind::reader)});
+    all.measure(t, parameters_of(work), {contestant_for("read", work, lock_kind::reader)});
 }
 
 // --- Readers and writers of many processes ----------------------------------------------------------
@@ -77,10 +58,7 @@ constexpr std::size_t processes = 16;
 constexpr std::size_t tasks = 4;  // For each process.
 constexpr milliseconds hold{2};
 constexpr std::uint64_t writes_of_ten = 1;
-
-double to_us(clock::duration d) {
-    return std::chrono::duration<double, std::micro>(d).count();
-}
+constexpr std::array<const char*, 2> sides{"read", "write"};
 
 /// One of the processes. It records how long its readers and its writers wait.
 class visitor {
@@ -90,27 +68,13 @@ public:
         : random_(seed), start_(start), end_(end), locks_(context_, configuration_for(instances)) {}
 
     nlohmann::json operator()() {
-        for (std::size_t i = 0; i != tasks; ++i) {
-            asio::co_spawn(context_, visit(), [this](std::exception_ptr failure) {
-                if (failure && !failure_) {
-                    failure_ = failure;
-                    context_.stop();
-                }
-                if (++finished_ == tasks) {
-                    locks_.close([](const error& /*e*/) {});
-                }
-            });
-        }
-        context_.run();
-        if (failure_) {
-            std::rethrow_exception(failure_);
-        }
-        return {{"reads", waits_[0]}, {"writes", waits_[1]}};
+        run_tasks(context_, locks_, tasks, [this] { return visit(); });
+        return {{"read", waits_[0]}, {"write", waits_[1]}};
     }
 
 private:
     asio::awaitable<void> visit() {
-        co_await test::async_wait_until([this] { return all_ready(locks_); });
+        co_await wait_until_ready(locks_);
         asio::steady_timer timer(context_, start_);
         co_await timer.async_wait(asio::use_awaitable);
         const shared_mutex lock(locks_, lock_name(0));
@@ -137,9 +101,7 @@ private:
     clock::time_point end_;
     asio::io_context context_{1};
     client locks_;
-    std::size_t finished_ = 0;
     std::array<std::vector<double>, 2> waits_;
-    std::exception_ptr failure_;
 };
 
 nlohmann::json run_mixed_once(test::servers& servers, milliseconds duration) {
@@ -151,44 +113,41 @@ nlohmann::json run_mixed_once(test::servers& servers, milliseconds duration) {
         works.emplace_back(
             [&, i] { return visitor(servers.uris(), i + 1, start, start + duration)(); });
     }
-    std::vector<double> reads;
-    std::vector<double> writes;
-    for (const nlohmann::json& each : in_child_processes(works)) {
-        for (const nlohmann::json& one : each.at("reads")) {
-            reads.push_back(one);
+    const auto visits = in_child_processes(works);
+    nlohmann::json figures;
+    for (const std::string side : sides) {
+        std::vector<double> waits;
+        for (const nlohmann::json& each : visits) {
+            const std::vector<double> more = each.at(side);
+            waits.insert(waits.end(), more.begin(), more.end());
         }
-        for (const nlohmann::json& one : each.at("writes")) {
-            writes.push_back(one);
+        if (waits.empty()) {
+            throw std::runtime_error("nobody read, or nobody wrote");
         }
+        figures[side + "s_per_second"] =
+            static_cast<double>(waits.size()) / std::chrono::duration<double>(duration).count();
+        figures[side + "_wait_p50_us"] = percentile(waits, 0.5);
+        figures[side + "_wait_p99_us"] = percentile(waits, 0.99);
+        figures["longest_" + side + "_wait_us"] = std::ranges::max(waits);
     }
-    if (reads.empty() || writes.empty()) {
-        throw std::runtime_error("nobody read, or nobody wrote");
-    }
-    const double seconds = std::chrono::duration<double>(duration).count();
-    return {{"reads_per_second", static_cast<double>(reads.size()) / seconds},
-            {"writes_per_second", static_cast<double>(writes.size()) / seconds},
-            {"read_wait_p50_us", percentile(reads, 0.5)},
-            {"read_wait_p99_us", percentile(reads, 0.99)},
-            {"longest_read_wait_us", std::ranges::max(reads)},
-            {"write_wait_p50_us", percentile(writes, 0.5)},
-            {"write_wait_p99_us", percentile(writes, 0.99)},
-            {"longest_write_wait_us", std::ranges::max(writes)}};
+    return figures;
 }
 
 void run_mixed(campaign& all) {
-    const table t{"shared_mixed",
-                  "16 processes with 4 tasks each want one name all the time, a tenth of it to "
-                  "write, and hold it for 2 ms.",
-                  {"processes", "concurrency", "hold_ms"},
-                  {{"reads_per_second", "reads/s", 6, 0},
-                   {"writes_per_second", "writes/s", 6, 0},
-                   {"read_wait_p50_us", "read p50 us", 6, 0},
-                   {"read_wait_p99_us", "p99 us", 6, 0},
-                   {"longest_read_wait_us", "longest us", 6, 0},
-                   {"write_wait_p50_us", "write p50 us", 6, 0},
-                   {"write_wait_p99_us", "p99 us", 6, 0},
-                   {"longest_write_wait_us", "longest us", 6, 0}},
-                  ""};
+    table t{"shared_mixed",
+            "16 processes with 4 tasks each want one name all the time, a tenth of it to "
+            "write, and hold it for 2 ms.",
+            {"processes", "concurrency", "hold_ms"},
+            {},
+            ""};
+    for (const std::string side : sides) {
+        t.columns.push_back({side + "s_per_second", side + "s/s", 6, 0});
+    }
+    for (const std::string side : sides) {
+        t.columns.push_back({side + "_wait_p50_us", side + " p50 us", 6, 0});
+        t.columns.push_back({side + "_wait_p99_us", "p99 us", 6, 0});
+        t.columns.push_back({"longest_" + side + "_wait_us", "longest us", 6, 0});
+    }
     print_heading(t);
     all.measure(t, {{"processes", processes}, {"concurrency", tasks}, {"hold_ms", hold.count()}},
                 {{"colock",

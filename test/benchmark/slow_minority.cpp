@@ -4,7 +4,8 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
-#include "benchmark/raw_client.hpp"
+#include "benchmark/cycles.hpp"
+#include "benchmark/plain_clients.hpp"
 #include "support/child_process.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -78,7 +79,7 @@ void measure(campaign& all, test::servers& servers, const table& t, client_funct
             return how();
         };
     };
-    all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
+    all.measure(t, parameters_of(work),
                 {{"healthy", on_empty([&] { return run_healthy(run, work); })},
                  {"stopped", on_empty([&] { return run_stopped(run, servers, work); })},
                  {"delayed", on_empty([&] { return run_delayed(run, servers, work); })}});
@@ -87,16 +88,10 @@ void measure(campaign& all, test::servers& servers, const table& t, client_funct
 }  // namespace
 
 void run_slow_minority(campaign& all) {
-    table t{"slow_minority",
-            "each of 64 tasks takes and releases a lock of its own; two of five servers are "
-            "stopped, or 200 ms away.",
-            {"instances", "concurrency"},
-            {{"cycles_per_second", "cycles per second"},
-             {"p50_us", "p50 us"},
-             {"p99_us", "p99 us"},
-             {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2},
-             {"growth_mib", "client's growth MiB", 6, 1}},
-            "healthy"};
+    table t = table_of_cycles("slow_minority",
+                              "each of 64 tasks takes and releases a lock of its own; two of five "
+                              "servers are stopped, or 200 ms away.",
+                              "healthy", {{"growth_mib", "client's growth MiB", 6, 1}});
     test::servers servers(instances);
     measure(all, servers, t, run_colock);
     t.workload = "slow_minority_raw";

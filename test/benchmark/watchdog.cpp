@@ -1,10 +1,9 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "benchmark/watchdog.hpp"
-
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/measurement.hpp"
+#include "benchmark/workloads.hpp"
 #include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
@@ -35,8 +34,7 @@ constexpr std::chrono::seconds ttl{30};
 constexpr std::chrono::milliseconds sampling{100};
 
 double share_of_a_core(std::chrono::microseconds cpu, clock::duration elapsed) {
-    return static_cast<double>(cpu.count()) /
-           std::chrono::duration<double, std::micro>(elapsed).count();
+    return static_cast<double>(cpu.count()) / to_us(elapsed);
 }
 
 /// One run: acquires the leases, holds them and releases them.
@@ -46,25 +44,23 @@ public:
            const std::vector<std::string>& instances)
         : count_(leases), duration_(duration), locks_(context_, configuration_for(instances)) {}
 
-    nlohmann::json operator()() {
-        run_to_end(context_, run());
-        return figures_;
-    }
+    nlohmann::json operator()() { return run_to_end(context_, run()); }
 
 private:
-    asio::awaitable<void> run() {
-        co_await test::async_wait_until([this] { return all_ready(locks_); });
+    asio::awaitable<nlohmann::json> run() {
+        co_await wait_until_ready(locks_);
         leases_.reserve(count_);
         const std::size_t before = heap_bytes();
         co_await take_all();
         const std::size_t taken = heap_bytes();
-        co_await watch();
+        nlohmann::json figures = co_await watch();
         const std::size_t renewed = heap_bytes();
-        figures_["bytes_per_lease"] =
+        figures["bytes_per_lease"] =
             static_cast<double>(std::max(taken, renewed) - before) / static_cast<double>(count_);
-        figures_["lost"] = locks_.counters().lost;
+        figures["lost"] = locks_.counters().lost;
         leases_.clear();
         co_await locks_.close(asio::as_tuple(asio::use_awaitable));  // Remaining leases expire.
+        co_return figures;
     }
 
     /// Acquires all leases, a thousand at a time.
@@ -88,7 +84,7 @@ private:
         }
     }
 
-    asio::awaitable<void> watch() {
+    asio::awaitable<nlohmann::json> watch() {
         asio::steady_timer timer(context_);
         const auto start = clock::now();
         const auto cpu = cpu_time();
@@ -104,10 +100,12 @@ private:
         const auto elapsed = clock::now() - start;
         const double mean = static_cast<double>(last - renewed_before) /
                             static_cast<double>(std::max<std::size_t>(renewals.size(), 1));
-        figures_["client_cpu_share"] = share_of_a_core(cpu_time() - cpu, elapsed);
-        figures_["renewals_per_second"] = static_cast<double>(last - renewed_before) /
-                                          std::chrono::duration<double>(elapsed).count();
-        figures_["burst"] = mean == 0 ? 0 : static_cast<double>(std::ranges::max(renewals)) / mean;
+        nlohmann::json figures;
+        figures["client_cpu_share"] = share_of_a_core(cpu_time() - cpu, elapsed);
+        figures["renewals_per_second"] = static_cast<double>(last - renewed_before) /
+                                         std::chrono::duration<double>(elapsed).count();
+        figures["burst"] = mean == 0 ? 0 : static_cast<double>(std::ranges::max(renewals)) / mean;
+        co_return figures;
     }
 
     std::size_t count_;
@@ -115,7 +113,6 @@ private:
     asio::io_context context_{1};
     client locks_;
     std::vector<lease> leases_;
-    nlohmann::json figures_;
 };
 
 }  // namespace

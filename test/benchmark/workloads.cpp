@@ -2,23 +2,12 @@
 
 #include "benchmark/workloads.hpp"
 
-#include "benchmark/boost_redis_client.hpp"
 #include "benchmark/child_process.hpp"
-#include "benchmark/cluster.hpp"
 #include "benchmark/colock_client.hpp"
-#include "benchmark/fifo.hpp"
-#include "benchmark/hold.hpp"
-#include "benchmark/multi.hpp"
-#include "benchmark/once.hpp"
-#include "benchmark/overload.hpp"
-#include "benchmark/raw_client.hpp"
-#include "benchmark/reentrant.hpp"
-#include "benchmark/semaphore.hpp"
+#include "benchmark/cycles.hpp"
+#include "benchmark/plain_clients.hpp"
 #include "benchmark/server_account.hpp"
-#include "benchmark/shared.hpp"
 #include "benchmark/slow_minority.hpp"
-#include "benchmark/versioned.hpp"
-#include "benchmark/watchdog.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,10 +20,6 @@
 namespace colock::benchmark {
 namespace {
 
-const column cycles_per_second{"cycles_per_second", "cycles per second"};
-const column p50{"p50_us", "p50 us"};
-const column p99{"p99_us", "p99 us"};
-const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
 const column server_cpu{"server_cpu_us_per_cycle", "servers' CPU us/cycle", 6, 2};
 const column allocations{"allocations_per_cycle", "allocations/cycle", 5, 2};
 const column bytes_per_waiter{"bytes_per_waiter", "bytes per waiter", 6, 0};
@@ -62,58 +47,51 @@ contestant contestant_on(test::servers& servers, std::string name, const orders&
     });
 }
 
+/// Returns colock and the clients of this project that it is compared with.
+std::vector<contestant> clients_of_project(test::servers& servers, const orders& work) {
+    return {contestant_on(servers, "raw", work, run_raw),
+            contestant_on(servers, "boost_redis", work, run_boost_redis),
+            contestant_on(servers, "colock", work, run_colock)};
+}
+
 void run_uncontended(campaign& all) {
-    const table t{"uncontended",
-                  "each task takes and releases a lock of its own.",
-                  {"instances", "concurrency"},
-                  {cycles_per_second, p50, p99, client_cpu, allocations, server_cpu},
-                  "raw"};
-    print_heading(t);
-    for (const auto instances : all.options().instances) {
-        for (const auto tasks : all.options().tasks) {
-            const orders work = make_orders(all.options(), all.servers(), instances, tasks);
-            std::vector<contestant> contestants{
-                contestant_on(all.servers(), "raw", work, run_raw),
-                contestant_on(all.servers(), "boost_redis", work, run_boost_redis),
-                contestant_on(all.servers(), "colock", work, run_colock)};
-            for (const peer& each : all.options().peers) {
-                if (instances == 1 || !each.needs_one_instance) {
-                    contestants.push_back(
-                        contestant_on(all.servers(), each.name, work,
-                                      [&each, work] { return run_peer(each, work); }));
-                }
+    const comparison what{
+        table_of_cycles("uncontended", "each task takes and releases a lock of its own.", "raw",
+                        {allocations, server_cpu}),
+        all.options().instances};
+    compare_cycles(all, what, [&all](const orders& work) {
+        std::vector<contestant> contestants = clients_of_project(all.servers(), work);
+        for (const peer& each : all.options().peers) {
+            if (work.instances.size() == 1 || !each.needs_one_instance) {
+                contestants.push_back(contestant_on(all.servers(), each.name, work, [&each, work] {
+                    return run_peer(each, work);
+                }));
             }
-            all.measure(t, {{"instances", instances}, {"concurrency", tasks}}, contestants);
         }
-    }
+        return contestants;
+    });
 }
 
 void run_paced(campaign& all) {
-    const table t{"paced",
-                  "one task takes a lock of its own, holds it for 5 ms, and waits for 5 ms; the "
-                  "latency is that of taking\nit. What it costs when all processes have slept: "
-                  "compare hot_key_hold.",
-                  {"instances", "concurrency", "pause_ms"},
-                  {cycles_per_second, p50, p99, client_cpu, server_cpu},
-                  "raw"};
+    const table t = table_of_cycles(
+        "paced",
+        "one task takes a lock of its own, holds it for 5 ms, and waits for 5 ms; the latency is "
+        "that of taking\nit. What it costs when all processes have slept: compare hot_key_hold.",
+        "raw", {server_cpu}, {"pause_ms"});
     print_heading(t);
     const auto instances = std::ranges::max(all.options().instances);
     orders work = make_orders(all.options(), all.servers(), instances, 1);
     work.pause = std::chrono::milliseconds(5);
     all.measure(t, {{"instances", instances}, {"concurrency", 1}, {"pause_ms", work.pause.count()}},
-                {contestant_on(all.servers(), "raw", work, run_raw),
-                 contestant_on(all.servers(), "boost_redis", work, run_boost_redis),
-                 contestant_on(all.servers(), "colock", work, run_colock)});
+                clients_of_project(all.servers(), work));
 }
 
 void run_hot_key_local(campaign& all) {
-    const table t{
-        "hot_key_local",
-        "all tasks of one client want one lock, and let go of it at once. A cycle is from "
-        "one turn to the next.",
-        {"instances", "concurrency", "handoff_limit"},
-        {cycles_per_second, p50, p99, client_cpu, bytes_per_waiter},
-        ""};
+    const table t =
+        table_of_cycles("hot_key_local",
+                        "all tasks of one client want one lock, and let go of it at once. A cycle "
+                        "is from one turn to the next.",
+                        "", {bytes_per_waiter}, {"handoff_limit"});
     print_heading(t);
     const auto instances = std::ranges::max(all.options().instances);
     for (const std::size_t limit : {64, 100'000}) {
@@ -129,28 +107,25 @@ void run_hot_key_local(campaign& all) {
 }
 
 void run_native_release(campaign& all) {
-    const table t{
-        "native_release",
-        "as uncontended; releases by DELIFEQ (native), by a script each (script), and by one for "
-        "many (one_script): on servers of which the former were taken away.",
-        {"instances", "concurrency"},
-        {cycles_per_second, p50, p99, client_cpu, server_cpu},
-        "script"};
+    const table t =
+        table_of_cycles("native_release",
+                        "as uncontended; releases by DELIFEQ (native), by a script each "
+                        "(script), and by one for many (one_script): on servers of which the "
+                        "former were taken away.",
+                        "script", {server_cpu});
     const auto instances = std::ranges::max(all.options().instances);
     test::servers without(instances, {"--rename-command", "DELIFEQ", ""});
     test::servers without_many(instances,
                                {"--rename-command", "DELIFEQ", "", "--rename-command", "MGET", ""});
     print_heading(t);
     for (const auto tasks : all.options().tasks) {
+        const auto on = [&](test::servers& servers, const char* name) {
+            return contestant_on(servers, name,
+                                 make_orders(all.options(), servers, instances, tasks), run_colock);
+        };
         all.measure(
             t, {{"instances", instances}, {"concurrency", tasks}},
-            {contestant_on(without_many, "script",
-                           make_orders(all.options(), without_many, instances, tasks), run_colock),
-             contestant_on(without, "one_script",
-                           make_orders(all.options(), without, instances, tasks), run_colock),
-             contestant_on(all.servers(), "native",
-                           make_orders(all.options(), all.servers(), instances, tasks),
-                           run_colock)});
+            {on(without_many, "script"), on(without, "one_script"), on(all.servers(), "native")});
     }
 }
 

@@ -16,7 +16,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,11 +28,7 @@
 
 BOOST_AUTO_TEST_SUITE(all_kinds_test)
 
-namespace data = boost::unit_test::data;
 using namespace colock::test;
-using namespace std::chrono_literals;
-using colock::core::milliseconds;
-using colock::core::step;
 
 namespace {
 
@@ -98,9 +93,8 @@ private:
                ours != "granted" && theirs == refusal(of_server_, ours);
     }
 
-    void compare_values(const question& q, const colock::core::vote& theirs,
-                        const colock::core::vote& ours) {
-        const bool granted = ours.kind == colock::core::vote_kind::granted;
+    void compare_values(const question& q, const vote& theirs, const vote& ours) {
+        const bool granted = ours.kind == vote_kind::granted;
         if (q.what.kind == &colock::kinds::remote_queue) {
             BOOST_TEST_REQUIRE(theirs.value == ours.value);
         } else if (q.what.step == step::remaining) {
@@ -189,9 +183,8 @@ std::vector<step_of_kind> every_step() {
 
 /// Returns true if the vote shows that the step had an effect. Each step must have one at least once, or the
 /// comparison proves nothing.
-bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
-    return what.step == step::remaining ? vote.remaining > 1min
-                                        : vote.kind == colock::core::vote_kind::granted;
+bool is_done(const step_of_kind& what, const vote& vote) {
+    return what.step == step::remaining ? vote.remaining > 1min : vote.kind == vote_kind::granted;
 }
 
 }  // namespace
@@ -279,8 +272,7 @@ BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
 }
 
 /// Memory and servers give equal votes for any steps of all kinds.
-BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
-                     data::make({kind::tcp, kind::user})) {
+BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes, compared_kinds) {
     constexpr std::uint64_t ahead = twins::ahead_of_clock;
     // Pairs each key with the start of its counter: far ahead of the clock, at the clock, or close to the
     // limit.
@@ -288,42 +280,38 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
         {"k", ahead}, {"l", 0}, {"m", colock::core::value_limit - 9}};
     const strings holders{token_of("da"), token_of("ee")};
     const strings readers{ann_reads, bob_reads, reader_of("da")};
-    const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
     const std::vector<step_of_kind> steps = every_step();
     std::vector<std::size_t> done(steps.size());
-    for (unsigned seed = 0; seed != 20; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            twins both(sample);
-            std::mt19937 random(seed);
-            const auto note = [&](const step_of_kind& what, const colock::core::vote& vote) {
-                const auto place = std::find(steps.begin(), steps.end(), what) - steps.begin();
-                done[static_cast<std::size_t>(place)] += is_done(what, vote) ? 1 : 0;
-            };
-            for (const auto& [key, fence] : keys) {
-                both.ask(counts_of(colock::kinds::fenced), key, "", 0ms, fence);
-            }
-            bool goes_on = both.compare(note);
-            for (int i = 0; i != 500 && goes_on; ++i) {
-                const step_of_kind& what = steps[random() % steps.size()];
-                const bool reads = what.kind->traits().admission.shares_lease();
-                const bool queues = what.kind == &colock::kinds::remote_queue;
-                const strings& tokens = reads ? readers : holders;
-                const auto& [key, fence] = keys[random() % keys.size()];
-                const std::string token = queues ? "" : tokens[random() % tokens.size()];
-                const std::uint64_t number = queues             ? 1 + random() % 4
-                                             : random() % 4 > 0 ? 0
-                                             : key == "k"       ? ahead + random() % 200
-                                                                : 7;
-                both.ask(what, key, token, ttls[random() % ttls.size()], number);
-                // Flushes in batches, so that adjacent releases become one call. With a native release
-                // command, every batch has one step. That command may refuse a key for its type. Its release
-                // is then sent again, and would arrive after the rest of the batch.
-                if (random() % 8 == 0 || i == 499 || deletes_natively(shared_server())) {
-                    goes_on = both.compare(note);
-                }
+    for_each_seed(20, [&](std::mt19937& random, unsigned /*seed*/) {
+        twins both(sample);
+        const auto note = [&](const step_of_kind& what, const vote& vote) {
+            const auto place = std::find(steps.begin(), steps.end(), what) - steps.begin();
+            done[static_cast<std::size_t>(place)] += is_done(what, vote) ? 1 : 0;
+        };
+        for (const auto& [key, fence] : keys) {
+            both.ask(counts_of(colock::kinds::fenced), key, "", 0ms, fence);
+        }
+        bool goes_on = both.compare(note);
+        for (int i = 0; i != 500 && goes_on; ++i) {
+            const step_of_kind& what = steps[random() % steps.size()];
+            const bool reads = what.kind->traits().admission.shares_lease();
+            const bool queues = what.kind == &colock::kinds::remote_queue;
+            const strings& tokens = reads ? readers : holders;
+            const auto& [key, fence] = keys[random() % keys.size()];
+            const std::string token = queues ? "" : tokens[random() % tokens.size()];
+            const std::uint64_t number = queues             ? 1 + random() % 4
+                                         : random() % 4 > 0 ? 0
+                                         : key == "k"       ? ahead + random() % 200
+                                                            : 7;
+            both.ask(what, key, token, random_ttl(random), number);
+            // Flushes in batches, so that adjacent releases become one call. With a native release
+            // command, every batch has one step. That command may refuse a key for its type. Its release
+            // is then sent again, and would arrive after the rest of the batch.
+            if (random() % 8 == 0 || i == 499 || deletes_natively(shared_server())) {
+                goes_on = both.compare(note);
             }
         }
-    }
+    });
     for (std::size_t i = 0; i != steps.size(); ++i) {
         BOOST_TEST(done[i] != 0U, steps[i].kind->traits().name << " "
                                                                << static_cast<int>(steps[i].step)

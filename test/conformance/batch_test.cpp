@@ -16,15 +16,13 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(batch_test)
 
 namespace data = boost::unit_test::data;
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using colock::core::step;
 
 namespace {
 
@@ -68,27 +66,63 @@ std::string all_say(const instance_rig& all, const std::string& vote) {
     return result;
 }
 
+/// Predicts the votes of one instance.
+class model {
+public:
+    /// Executes a step and returns the vote on it. `refuse` takes the denial of a release.
+    template <typename Function>
+    std::string vote_on(step what, const std::string& key, const std::string& token,
+                        Function refuse) {
+        const auto found = holders_.find(key);
+        const bool exists = found != holders_.end();
+        const bool ours = exists && found->second == token;
+        if (what == step::acquire ? exists : what == step::remaining || !ours) {
+            const std::string denial = exists ? "denied: another" : "denied: nobody";
+            return what == step::release ? refuse(denial) : denial;
+        }
+        if (what == step::acquire) {
+            holders_[key] = token;
+        } else if (what == step::release) {
+            holders_.erase(key);
+        }
+        return "granted";
+    }
+
+private:
+    std::map<std::string, std::string> holders_;
+};
+
+void expect_votes(instance_rig& rig, const strings& expected) {
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+/// The keys and the tokens of the random steps.
+const strings some_keys{"k", "l", "m\0"s};
+const strings some_tokens{"ann", "bob", ""};
+
 }  // namespace
 
 BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.submit(step::acquire, "k", "ann");
-    rig.submit(step::acquire, "k", "bob");
-    rig.submit(step::extend, "k", "ann");
-    rig.submit(step::extend, "k", "bob");
-    rig.submit(step::release, "k", "ann");
-    rig.submit(step::remaining, "k");
-    rig.submit(step::acquire, "k", "bob");
-    rig.submit(step::release, "k", "ann");
-    rig.submit(step::release, "k", "bob");
-    rig.submit(step::release, "k", "bob");
-    const strings expected{"granted", "denied: another",
-                           "granted", "denied: another",
-                           "granted", "denied: nobody",
-                           "granted", refusal(sample, "denied: another"),
-                           "granted", refusal(sample, "denied: nobody")};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    const std::tuple<step, std::string, std::string> commands[] = {
+        {step::acquire, "ann", "granted"},
+        {step::acquire, "bob", "denied: another"},
+        {step::extend, "ann", "granted"},
+        {step::extend, "bob", "denied: another"},
+        {step::release, "ann", "granted"},
+        {step::remaining, "", "denied: nobody"},
+        {step::acquire, "bob", "granted"},
+        {step::release, "ann", refusal(sample, "denied: another")},
+        {step::release, "bob", "granted"},
+        {step::release, "bob", refusal(sample, "denied: nobody")},
+    };
+    strings expected;
+    for (const auto& [what, token, vote] : commands) {
+        rig.submit(what, "k", token);
+        expected.push_back(vote);
+    }
+    expect_votes(rig, expected);
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
@@ -99,7 +133,7 @@ BOOST_DATA_TEST_CASE(each_of_many_consecutive_releases_gets_a_vote, all_kinds) {
     for (int i = 0; i != keys; ++i) {
         rig.submit(step::acquire, std::to_string(i), "ann");
     }
-    BOOST_TEST(rig.votes() == strings(keys, "granted"), boost::test_tools::per_element());
+    expect_votes(rig, strings(keys, "granted"));
     strings expected;
     const auto release = [&](int key, const std::string& token, const std::string& vote) {
         rig.submit(step::release, std::to_string(key), token);
@@ -116,7 +150,7 @@ BOOST_DATA_TEST_CASE(each_of_many_consecutive_releases_gets_a_vote, all_kinds) {
     }
     rig.submit(step::acquire, "0", "bob");
     expected.push_back("granted");
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, expected);
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
     for (int i = 1; i != keys; ++i) {
         BOOST_TEST(rig.acquire(std::to_string(i), "bob") == "granted");
@@ -133,8 +167,7 @@ BOOST_DATA_TEST_CASE(a_key_released_twice_in_a_batch_is_released_once, all_kinds
         rig.submit(step::release, key, "ann");
     }
     const std::string gone = refusal(sample, "denied: nobody");
-    const strings expected{"granted", "granted", gone, "granted", gone};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"granted", "granted", gone, "granted", gone});
 }
 
 BOOST_DATA_TEST_CASE(batches_in_flight_are_executed_in_order, all_kinds) {
@@ -150,7 +183,7 @@ BOOST_DATA_TEST_CASE(batches_in_flight_are_executed_in_order, all_kinds) {
         rig.flush();
         expected.insert(expected.end(), {"granted", "denied: another", "granted"});
     }
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, expected);
 }
 
 BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once_are_executed_in_order, all_kinds) {
@@ -161,47 +194,30 @@ BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once_are_executed_in_order, all_ki
         rig.submit(step::acquire, std::to_string(i), "ann");
         rig.submit(step::release, std::to_string(i), "ann");
     }
-    BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
+    expect_votes(rig, strings(2 * keys, "granted"));
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
 // Sends random steps. A map predicts the votes.
 BOOST_DATA_TEST_CASE(random_commands_get_the_predicted_votes, all_kinds) {
-    const strings keys{"k", "l", "m\0"s};
-    const strings tokens{"ann", "bob", ""};
-    for (unsigned seed = 0; seed != 20; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            subject s(sample);
-            auto& rig = s.rig;
-            std::mt19937 random(seed);
-            std::map<std::string, std::string> model;
-            strings expected;
-            for (int i = 0; i != 500; ++i) {
-                const std::string& key = keys[random() % keys.size()];
-                const std::string& token = tokens[random() % tokens.size()];
-                const step_of_kind v = all_steps[random() % all_steps.size()];
-                const auto found = model.find(key);
-                const bool exists = found != model.end();
-                const bool ours = exists && found->second == token;
-                const bool grant =
-                    (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
-                const std::string denial = exists ? "denied: another" : "denied: nobody";
-                expected.push_back(grant                     ? "granted"
-                                   : v.step == step::release ? refusal(sample, denial)
-                                                             : denial);
-                if (grant && (v.step == step::acquire)) {
-                    model[key] = token;
-                } else if (grant && v.step == step::release) {
-                    model.erase(key);
-                }
-                rig.submit(v, key, token);
-                if (random() % 8 == 0) {
-                    rig.flush();
-                }
+    for_each_seed(20, [&](std::mt19937& random, unsigned /*seed*/) {
+        subject s(sample);
+        model keys;
+        strings expected;
+        for (int i = 0; i != 500; ++i) {
+            const std::string& key = some_keys[random() % some_keys.size()];
+            const std::string& token = some_tokens[random() % some_tokens.size()];
+            const step_of_kind what = all_steps[random() % all_steps.size()];
+            expected.push_back(keys.vote_on(what.step, key, token, [&](const std::string& denial) {
+                return refusal(sample, denial);
+            }));
+            s.rig.submit(what, key, token);
+            if (random() % 8 == 0) {
+                s.rig.flush();
             }
-            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
         }
-    }
+        expect_votes(s.rig, expected);
+    });
 }
 
 BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
@@ -212,8 +228,7 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
     rig.submit(step::acquire, "third", "ann");
     rig.withdraw(first);
     rig.withdraw(second);
-    const strings expected{"failed: withdrawn", "failed: withdrawn", "granted"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"failed: withdrawn", "failed: withdrawn", "granted"});
     BOOST_TEST(rig.remaining("first") == "denied: nobody");
     BOOST_TEST(rig.remaining("second") == "denied: nobody");
     BOOST_TEST(rig.remaining("third") == "denied: another");
@@ -227,17 +242,15 @@ BOOST_DATA_TEST_CASE(a_silently_withdrawn_command_may_still_be_sent, all_kinds) 
     rig.withdraw_silently(rig.submit(step::acquire, "k", "ann"));
     rig.submit(step::acquire, "l", "ann");
     const bool asks_anyway = sample == kind::memory;  // It saves nothing by not asking.
-    const strings expected{asks_anyway ? "failed: withdrawn" : "granted", "granted"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {asks_anyway ? "failed: withdrawn" : "granted", "granted"});
     BOOST_TEST(rig.remaining("k") == (asks_anyway ? "denied: nobody" : "denied: another"));
     // The next batch does not inherit the mark of the last one.
     rig.withdraw(rig.submit(step::acquire, "m", "ann"));
-    BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
+    expect_votes(rig, strings{"failed: withdrawn"});
     for (int batches = 0; batches != 3; ++batches) {  // Batches reuse their memory in turn.
         rig.withdraw_silently(rig.submit(step::acquire, "m", "ann"));
         const std::string vote = batches == 0 ? "granted" : "denied: another";
-        BOOST_TEST(rig.votes() == strings{asks_anyway ? "failed: withdrawn" : vote},
-                   boost::test_tools::per_element());
+        expect_votes(rig, strings{asks_anyway ? "failed: withdrawn" : vote});
     }
 }
 
@@ -247,7 +260,7 @@ BOOST_DATA_TEST_CASE(a_completely_withdrawn_batch_is_not_executed, all_kinds) {
     for (int i = 0; i != 5; ++i) {
         rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     }
-    BOOST_TEST(rig.votes() == strings(5, "failed: withdrawn"), boost::test_tools::per_element());
+    expect_votes(rig, strings(5, "failed: withdrawn"));
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
 }
 
@@ -258,8 +271,7 @@ BOOST_DATA_TEST_CASE(a_sent_command_cannot_be_withdrawn, all_kinds) {
     rig.flush();
     rig.withdraw(tag);
     rig.submit(step::release, "k", "ann");
-    const strings expected{"granted", "granted"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"granted", "granted"});
 }
 
 BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_kinds) {
@@ -272,10 +284,8 @@ BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_ki
         rig.submit(step::release, "held", "ann", {}, deadline);
     }
     rig.submit(step::acquire, "l", "ann", 1h, now + 1h);
-    const strings expected{"failed: too late", "failed: too late", "failed: too late",
-                           "failed: too late", "failed: too late", "failed: too late",
-                           "granted"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"failed: too late", "failed: too late", "failed: too late",
+                       "failed: too late", "failed: too late", "failed: too late", "granted"});
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
     BOOST_TEST(rig.remaining("held") == "denied: another");
 }
@@ -295,7 +305,7 @@ BOOST_DATA_TEST_CASE(rejects_only_expired_commands_of_a_batch, all_kinds) {
                            : (i + late) % 2 == 0 ? future
                                                  : colock::core::never);
             }
-            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+            expect_votes(rig, expected);
             for (std::size_t i = 0; i != expected.size(); ++i) {
                 BOOST_TEST(rig.remaining(std::to_string(i)) ==
                            (i == late ? "denied: nobody" : "denied: another"));
@@ -316,9 +326,8 @@ BOOST_DATA_TEST_CASE(commands_for_another_instance_are_not_executed_and_get_no_v
     rig.submit_for_another(step::acquire, "k", "ann");
     rig.submit(step::acquire, "k", "bob");
     rig.submit_for_another(step::acquire, "l", "bob");
-    const strings expected{"none",    "granted", "none",    "granted", "denied: another",
-                           "granted", "none",    "granted", "none"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"none", "granted", "none", "granted", "denied: another", "granted", "none",
+                       "granted", "none"});
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
     BOOST_TEST(rig.remaining("l") == "denied: nobody");
 }
@@ -346,8 +355,7 @@ BOOST_DATA_TEST_CASE(commands_for_another_instance_do_not_count_as_in_flight, al
     rig.submit_for_another(step::acquire, "c", "ann");
     rig.submit(step::acquire, "d", "ann");
     rig.submit(step::acquire, "e", "ann");
-    const strings expected{"none", "granted", "none", "granted", "failed: overloaded"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"none", "granted", "none", "granted", "failed: overloaded"});
 }
 
 BOOST_DATA_TEST_CASE(commands_beyond_max_in_flight_fail_immediately, all_kinds) {
@@ -359,16 +367,15 @@ BOOST_DATA_TEST_CASE(commands_beyond_max_in_flight_fail_immediately, all_kinds) 
     rig.flush();
     BOOST_TEST(rig.voted(3));  // The refusals do not wait for a reply.
     BOOST_TEST(rig.voted(4));
-    const strings expected{"granted", "granted", "granted", "failed: overloaded",
-                           "failed: overloaded"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig,
+                 {"granted", "granted", "granted", "failed: overloaded", "failed: overloaded"});
     // The commands were refused, not queued, and there is room for new ones.
     BOOST_TEST(rig.remaining("d") == "denied: nobody");
     BOOST_TEST(rig.remaining("e") == "denied: nobody");
     for (const char* key : {"a", "b", "c"}) {
         rig.submit(step::release, key, "ann");
     }
-    BOOST_TEST(rig.votes() == strings(3, "granted"), boost::test_tools::per_element());
+    expect_votes(rig, strings(3, "granted"));
 }
 
 BOOST_DATA_TEST_CASE(unsent_commands_do_not_count_as_in_flight, all_kinds) {
@@ -382,10 +389,8 @@ BOOST_DATA_TEST_CASE(unsent_commands_do_not_count_as_in_flight, all_kinds) {
     rig.submit(step::acquire, "b", "ann");
     rig.submit(step::acquire, "c", "ann");
     rig.withdraw(rig.submit(step::acquire, "a", "ann"));
-    const strings expected{"failed: withdrawn", "failed: too late", "granted",
-                           "failed: withdrawn", "granted",          "failed: overloaded",
-                           "failed: withdrawn"};
-    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    expect_votes(rig, {"failed: withdrawn", "failed: too late", "granted", "failed: withdrawn",
+                       "granted", "failed: overloaded", "failed: withdrawn"});
 }
 
 // The rig checks that no vote arrives inside `submit`.
@@ -401,7 +406,7 @@ BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     rig.submit(step::acquire, "k", "ann");
     rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
     rig.after_vote = nullptr;
-    BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
+    expect_votes(rig, strings(last + 1, "granted"));
     // Withdrawn commands also get their votes while the batch is being sent.
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag < 2 * last) {
@@ -411,7 +416,7 @@ BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     rig.run_until([&] { return rig.order_of_votes().size() == 2 * last + 1; });
     rig.after_vote = nullptr;
-    BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
+    expect_votes(rig, strings(last, "failed: withdrawn"));
 }
 
 BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
@@ -481,70 +486,53 @@ BOOST_DATA_TEST_CASE(a_stopped_instance_does_not_affect_the_others, all_teams) {
 // Sends random steps. Each instance sees another subset, so some instances share an encoded batch and others
 // do not. A map for each instance predicts its votes.
 BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
-    const strings keys{"k", "l", "m\0"s};
-    const strings tokens{"ann", "bob", ""};
     const auto past = std::chrono::steady_clock::now() - 1ns;
-    for (unsigned seed = 0; seed != 10; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            instance_rig all(uris_of(sample));
-            all.run_until_ready();
-            std::mt19937 random(seed);
-            std::vector<std::map<std::string, std::string>> models(all.size());
-            strings expected;
-            for (int i = 0; i != 500; ++i) {
-                const std::string& key = keys[random() % keys.size()];
-                const std::string& token = tokens[random() % tokens.size()];
-                const step_of_kind v = all_steps[random() % all_steps.size()];
-                auto for_whom = colock::core::instance_set::all();
-                if (random() % 10 == 0) {
-                    for_whom = {};
-                    for (std::size_t n = 0; n != all.size(); ++n) {
-                        if (random() % 2 == 0) {
-                            for_whom.add(n);
-                        }
-                    }
-                }
-                const bool late = random() % 30 == 0;
-                const bool withdrawn = random() % 30 == 0;
-                const std::size_t withdrawn_from = random() % all.size();
-                const auto tag = all.submit_for(for_whom, v, key, token, late ? past : past + 1h);
-                if (withdrawn) {
-                    all.withdraw(tag, withdrawn_from);
-                }
-                std::string& text = expected.emplace_back();
+    for_each_seed(10, [&](std::mt19937& random, unsigned /*seed*/) {
+        instance_rig all(uris_of(sample));
+        all.run_until_ready();
+        std::vector<model> models(all.size());
+        strings expected;
+        for (int i = 0; i != 500; ++i) {
+            const std::string& key = some_keys[random() % some_keys.size()];
+            const std::string& token = some_tokens[random() % some_tokens.size()];
+            const step_of_kind what = all_steps[random() % all_steps.size()];
+            auto for_whom = colock::core::instance_set::all();
+            if (random() % 10 == 0) {
+                for_whom = {};
                 for (std::size_t n = 0; n != all.size(); ++n) {
-                    auto& model = models[n];
-                    const auto found = model.find(key);
-                    const bool exists = found != model.end();
-                    const bool ours = exists && found->second == token;
-                    const bool grant =
-                        (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
-                    text += n == 0 ? "" : ", ";
-                    if (!for_whom.contains(n)) {
-                        text += "none";
-                    } else if (withdrawn && n == withdrawn_from) {
-                        text += "failed: withdrawn";
-                    } else if (late) {
-                        text += "failed: too late";
-                    } else if (!grant) {
-                        const std::string denial = exists ? "denied: another" : "denied: nobody";
-                        text += v.step == step::release ? refusal(sample, n, denial) : denial;
-                    } else {
-                        text += "granted";
-                        if ((v.step == step::acquire)) {
-                            model[key] = token;
-                        } else if (v.step == step::release) {
-                            model.erase(key);
-                        }
+                    if (random() % 2 == 0) {
+                        for_whom.add(n);
                     }
-                }
-                if (random() % 8 == 0) {
-                    all.flush();
                 }
             }
-            BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+            const bool late = random() % 30 == 0;
+            const bool withdrawn = random() % 30 == 0;
+            const std::size_t withdrawn_from = random() % all.size();
+            const auto tag = all.submit_for(for_whom, what, key, token, late ? past : past + 1h);
+            if (withdrawn) {
+                all.withdraw(tag, withdrawn_from);
+            }
+            std::string& text = expected.emplace_back();
+            for (std::size_t n = 0; n != all.size(); ++n) {
+                text += n == 0 ? "" : ", ";
+                if (!for_whom.contains(n)) {
+                    text += "none";
+                } else if (withdrawn && n == withdrawn_from) {
+                    text += "failed: withdrawn";
+                } else if (late) {
+                    text += "failed: too late";
+                } else {
+                    text += models[n].vote_on(
+                        what.step, key, token,
+                        [&](const std::string& denial) { return refusal(sample, n, denial); });
+                }
+            }
+            if (random() % 8 == 0) {
+                all.flush();
+            }
         }
-    }
+        BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

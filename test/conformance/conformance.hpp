@@ -5,6 +5,8 @@
 
 #include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 #include "support/documented_rights.hpp"
 #include "support/redis_server.hpp"
@@ -15,8 +17,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <ostream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +30,14 @@
 // only the rights that docs/permissions.md lists.
 
 namespace colock::test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using boost::unit_test::label;
+using core::key_state;
+using core::step;
+using core::vote;
+using core::vote_kind;
 
 using strings = std::vector<std::string>;
 
@@ -62,15 +75,18 @@ inline const std::string ann_reads = reader_of("a");
 inline const std::string bob_reads = reader_of("b");
 inline const std::string cid_reads = reader_of("c");
 
-/// The attempts of readers and writers: the first attempt, and attempts after a denial.
-inline const step_of_kind looks{core::step::acquire, kinds::shared};
-inline const step_of_kind joins{core::step::acquire, kinds::shared, true};
-inline const step_of_kind joins_fenced{core::step::acquire, kinds::fenced_shared, true};
-inline const step_of_kind writes{core::step::acquire, kinds::writer};
-inline const step_of_kind claims{core::step::acquire, kinds::writer, true};
-inline const step_of_kind unmarks{core::step::withdraw, kinds::writer};
+inline const std::string ann = token_of("a");
+inline const std::string bob = token_of("b");
 
-inline step_of_kind of_reader(core::step s) {
+/// The attempts of readers and writers: the first attempt, and attempts after a denial.
+inline const step_of_kind looks{step::acquire, kinds::shared};
+inline const step_of_kind joins{step::acquire, kinds::shared, true};
+inline const step_of_kind joins_fenced{step::acquire, kinds::fenced_shared, true};
+inline const step_of_kind writes{step::acquire, kinds::writer};
+inline const step_of_kind claims{step::acquire, kinds::writer, true};
+inline const step_of_kind unmarks{step::withdraw, kinds::writer};
+
+inline step_of_kind of_reader(step s) {
     return {s, kinds::shared};
 }
 
@@ -103,6 +119,8 @@ inline std::string uri_of(kind k, unsigned number = 0) {
 
 inline const auto all_kinds =
     boost::unit_test::data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
+/// The kinds that are compared with a memory instance.
+inline const auto compared_kinds = boost::unit_test::data::make({kind::tcp, kind::user});
 
 /// Returns the vote on a release by a token that does not hold the key. A native release command of the
 /// server does not report the holder.
@@ -117,6 +135,15 @@ public:
     explicit subject(kind k, std::size_t max_in_flight = 65536)
         : kind_(k), settings_(settings_for(max_in_flight)), uri_(prepare(k)), rig(uri_, settings_) {
         rig.run_until_ready();
+    }
+
+    /// Sends a step with a number to the name "k", and returns the vote.
+    vote ask(const step_of_kind& what, const std::string& token = "", milliseconds ttl = 10min,
+             std::uint64_t value = 0) {
+        const auto tag =
+            rig.submit(what, "k", token, ttl, core::never, core::instance_set::all(), value);
+        rig.run_until_voted();
+        return rig.vote_on(tag);
     }
 
     /// Creates a key that is not a lock and that expires after ten minutes.
@@ -151,6 +178,42 @@ private:
 public:
     instance_rig rig;
 };
+
+/// Checks that locks of other kinds do not get the name "k". Their denials name the kind of its value.
+inline void check_is_no_lock(instance_rig& rig, const std::string& value) {
+    const step_of_kind permit{step::acquire, kinds::semaphore(3, 1), true};
+    for (const vote& denial :
+         {rig.ask({step::extend, kinds::exclusive}, "k", bob), rig.ask(joins, "k", ann_reads),
+          rig.ask(joins_fenced, "k", ann_reads), rig.ask(permit, "k", "permit:3*1:" + bob),
+          rig.ask({step::remaining, kinds::writer}, "k", bob), rig.ask(fenced_acquire, "k", bob)}) {
+        BOOST_TEST((denial.kind == vote_kind::denied));
+        BOOST_TEST((denial.key == key_state::other_kind));
+        BOOST_TEST((denial.detail && *denial.detail == value));
+    }
+    BOOST_TEST(rig.acquire("k", bob) == "denied: another");
+}
+
+/// Calls the function with a generator of random numbers and its seed, for each of the seeds.
+template <typename Function>
+void for_each_seed(unsigned seeds, Function function) {
+    for (unsigned seed = 0; seed != seeds; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            std::mt19937 random(seed);
+            function(random, seed);
+        }
+    }
+}
+
+/// Returns a random step of a holder. Every second one is an acquire.
+inline step random_step(std::mt19937& random) {
+    return std::array{step::acquire, step::acquire,   step::acquire,
+                      step::extend,  step::remaining, step::release}
+        .at(random() % 6);
+}
+
+inline milliseconds random_ttl(std::mt19937& random) {
+    return std::array<milliseconds, 3>{5min, 10min, 20min}.at(random() % 3);
+}
 
 }  // namespace colock::test
 

@@ -14,9 +14,6 @@
 BOOST_AUTO_TEST_SUITE(exclusive_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using colock::core::step;
 
 BOOST_DATA_TEST_CASE(a_lock_is_granted_once_and_released_only_by_its_holder, all_kinds) {
     subject s(sample);
@@ -54,7 +51,7 @@ BOOST_DATA_TEST_CASE(only_remaining_reports_the_remaining_time, all_kinds) {
          {rig.ask(step::acquire, "k", "ann"), rig.ask(step::acquire, "k", "ann"),
           rig.ask(step::extend, "k", "bob"), rig.ask(step::release, "k", "bob"),
           rig.ask(step::extend, "no", "bob"), rig.ask(step::release, "no", "b")}) {
-        const bool is_granted = vote.kind == colock::core::vote_kind::granted;
+        const bool is_granted = vote.kind == vote_kind::granted;
         BOOST_TEST((is_granted || vote.remaining == colock::core::unknown_remaining));
         BOOST_TEST((vote.detail == nullptr));
     }

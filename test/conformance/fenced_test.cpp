@@ -14,9 +14,15 @@
 BOOST_AUTO_TEST_SUITE(fenced_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using colock::core::step;
+
+namespace {
+
+constexpr std::uint64_t far = 1ULL << 52U;  // Ahead of the clock.
+
+/// The two kinds of exclusive locks with fences.
+const auto fenced_kinds = {&colock::kinds::fenced, &colock::kinds::fenced_writer};
+
+}  // namespace
 
 BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     subject s(sample);
@@ -39,7 +45,6 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
 BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;  // Ahead of the clock.
     BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).value == far);
     BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 1);
     BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 2);
@@ -52,7 +57,6 @@ BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
 BOOST_DATA_TEST_CASE(a_denied_fenced_acquire_does_not_count, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;  // Ahead of the clock.
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "granted");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "granted");
     for (int i = 0; i != 3; ++i) {
@@ -85,7 +89,6 @@ BOOST_DATA_TEST_CASE(a_fenced_key_is_extended_and_released_like_a_plain_key, all
 BOOST_DATA_TEST_CASE(a_counter_is_raised_only_by_the_holder_and_never_lowered, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "denied: nobody");
     rig.ask_fence(fenced_acquire, "k", "ann");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "bob", far)) == "denied: another");
@@ -102,8 +105,7 @@ BOOST_DATA_TEST_CASE(a_counter_is_raised_only_by_the_holder_and_never_lowered, a
 BOOST_DATA_TEST_CASE(a_restore_raises_the_counter_to_its_fence_without_counting, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;
-    for (const auto* kind : {&colock::kinds::fenced, &colock::kinds::fenced_writer}) {
+    for (const auto* kind : fenced_kinds) {
         const std::string key(kind->traits().name);
         const auto heal = [&](const std::string& of, std::uint64_t fence) {
             const auto vote =
@@ -124,7 +126,6 @@ BOOST_DATA_TEST_CASE(a_restore_raises_the_counter_to_its_fence_without_counting,
 BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;
     BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob", far).value == far);
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "ann", far + 9)) ==
                "denied: another");
@@ -141,8 +142,7 @@ BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_k
 BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    constexpr std::uint64_t far = 1ULL << 52U;
-    for (const auto* kind : {&colock::kinds::fenced, &colock::kinds::fenced_writer}) {
+    for (const auto* kind : fenced_kinds) {
         const std::string key(kind->traits().name);
         const auto count = [&](const std::string& of, const std::string& token,
                                std::uint64_t fence) {
@@ -199,14 +199,14 @@ BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
 BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    std::uint64_t fence = 1ULL << 52U;
+    std::uint64_t fence = far;
     const strings keys{"k",    "{k",  "k}",     "{}k",     "{k}",           "a{k}",
                        "\r\n", "\0"s, ":fence", "k:fence", "k:colock:fence"};
     for (const std::string& key : keys) {
         BOOST_TEST(rig.ask_fence(fenced_acquire, key, "ann", fence += 10).value == fence);
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
-    fence = 1ULL << 52U;
+    fence = far;
     for (const std::string& key : keys) {
         BOOST_TEST(rig.ask_fence(fenced_acquire, key, "bob").value == (fence += 10) + 1);
     }

@@ -11,16 +11,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <string>
-#include <thread>
 
 BOOST_AUTO_TEST_SUITE(fifo_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using boost::unit_test::label;
-using colock::core::step;
 
 namespace {
 
@@ -43,26 +39,21 @@ struct scene : subject {
 
     std::string ask(const step_of_kind& what, const waiter& who, std::uint64_t value = 0) {
         const bool is_of_queue = what.step == step::join || what.step == step::leave;
-        const auto tag = rig.submit(what.at_place(who.client, who.place, place_ttl), "k",
-                                    is_of_queue ? "" : who.token(), 10min, colock::core::never,
-                                    colock::core::instance_set::all(), value);
-        rig.run_until_voted();
-        const auto& vote = rig.vote_on(tag);
-        std::string text = to_text(vote);
-        if (vote.kind == colock::core::vote_kind::granted && is_of_queue) {
-            text += " " + std::to_string(vote.value);
+        const vote answer = subject::ask(what.at_place(who.client, who.place, place_ttl),
+                                         is_of_queue ? "" : who.token(), 10min, value);
+        std::string text = to_text(answer);
+        if (answer.kind == vote_kind::granted && is_of_queue) {
+            text += " " + std::to_string(answer.value);
         }
         return text;
     }
     std::string attempt(const waiter& who) { return ask({step::acquire, lock}, who); }
     /// Returns the fence of an attempt, or 0 if it was denied.
     std::uint64_t fence_of(const waiter& who) {
-        const auto tag = rig.submit(step_of_kind(step::acquire, colock::kinds::fenced_fifo)
-                                        .at_place(who.client, who.place, place_ttl),
-                                    "k", who.token());
-        rig.run_until_voted();
-        const auto& vote = rig.vote_on(tag);
-        return vote.kind == colock::core::vote_kind::granted ? vote.value : 0;
+        const step_of_kind acquire{step::acquire, colock::kinds::fenced_fifo};
+        const vote answer =
+            subject::ask(acquire.at_place(who.client, who.place, place_ttl), who.token());
+        return answer.kind == vote_kind::granted ? answer.value : 0;
     }
     std::string try_once(const waiter& who) {
         return ask(step_of_kind(step::acquire, lock).without_waiting(), who);
@@ -75,6 +66,23 @@ struct scene : subject {
     std::string stay(const waiter& only) { return stay(only, only.place); }
     std::string leave(const waiter& who) { return ask({step::leave, lock.queue()}, who); }
 
+    /// Expects that the holder gets the lock, and that it is then denied to the waiters, in this order.
+    void begin(const waiter& holder, std::initializer_list<waiter> waiters) {
+        BOOST_TEST(attempt(holder) == "granted");
+        for (const waiter& one : waiters) {
+            BOOST_TEST(attempt(one) == "denied: another");
+        }
+    }
+
+    /// Expects that each waiter gets the lock, in this order, and that there is no queue afterwards.
+    void end(std::initializer_list<waiter> waiters) {
+        for (const waiter& one : waiters) {
+            BOOST_TEST(attempt(one) == "granted");
+            BOOST_TEST(release(one) == "granted");
+        }
+        expect_no_queue();
+    }
+
     /// Simulates the death of that client.
     void forget_client(std::uint64_t client) {
         rig.submit(step::release, ticket_of(client), "");
@@ -83,9 +91,7 @@ struct scene : subject {
     }
 
     [[nodiscard]] bool has(const std::string& key) {
-        const auto tag = rig.submit(step::remaining, key);
-        rig.run_until_voted();
-        return !colock::core::is_absent(rig.vote_on(tag));
+        return !colock::core::is_absent(rig.ask(step::remaining, key));
     }
 
     /// Expects no holder and no waiters. The ticket of a client may remain until its ttl ends.
@@ -97,21 +103,13 @@ struct scene : subject {
     void expect_no_keys_soon() {
         for (const std::string& key : {std::string("k"), colock::kinds::waiters_key("k"),
                                        ticket_of(1), ticket_of(2), ticket_of(3)}) {
-            expect_soon([&] { return !has(key); });
+            rig.run_until([&] { return !has(key); });
         }
     }
 
 private:
     static std::string ticket_of(std::uint64_t client) {
         return colock::kinds::waiters_ticket_prefix("k") + std::to_string(client);
-    }
-
-    static void expect_soon(const std::function<bool()>& condition) {
-        const auto deadline = std::chrono::steady_clock::now() + default_timeout;
-        while (!condition()) {
-            BOOST_TEST_REQUIRE((std::chrono::steady_clock::now() < deadline));
-            std::this_thread::sleep_for(poll_interval);
-        }
     }
 };
 
@@ -124,9 +122,7 @@ constexpr waiter cid{3, 1};
 
 BOOST_DATA_TEST_CASE(a_lock_is_granted_in_the_order_of_the_attempts, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
-    BOOST_TEST(s.attempt(cid) == "denied: another");
+    s.begin(ann, {bob, cid});
     BOOST_TEST(s.stay(bob) == "granted 0");
     BOOST_TEST(s.stay(cid) == "granted 2");
     BOOST_TEST(s.release(ann) == "granted");
@@ -136,11 +132,7 @@ BOOST_DATA_TEST_CASE(a_lock_is_granted_in_the_order_of_the_attempts, all_kinds) 
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.stay(ann) == "granted 3");
     BOOST_TEST(s.release(bob) == "granted");
-    BOOST_TEST(s.attempt(cid) == "granted");
-    BOOST_TEST(s.release(cid) == "granted");
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.release(ann) == "granted");
-    s.expect_no_queue();
+    s.end({cid, ann});
 }
 
 BOOST_DATA_TEST_CASE(a_fence_is_counted_with_the_turn, all_kinds) {
@@ -171,8 +163,7 @@ BOOST_DATA_TEST_CASE(a_try_enters_no_queue, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-56"))
 BOOST_DATA_TEST_CASE(dead_clients_are_skipped, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.begin(ann, {bob});
     BOOST_TEST(s.enter(bob_too) == "granted 1");
     BOOST_TEST(s.attempt(cid) == "denied: another");
     BOOST_TEST(s.stay(cid) == "granted 2");
@@ -180,17 +171,14 @@ BOOST_DATA_TEST_CASE(dead_clients_are_skipped, all_kinds) {
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.stay(bob, 2) == "denied: nobody");  // Some of its places are missing.
     BOOST_TEST(s.release(ann) == "granted");
-    BOOST_TEST(s.attempt(cid) == "granted");
-    BOOST_TEST(s.release(cid) == "granted");
-    s.expect_no_queue();
+    s.end({cid});
 }
 
 /// Any place may have been skipped while its client had no ticket. The next waiter of the client that enters
 /// creates the ticket again.
 BOOST_DATA_TEST_CASE(a_client_without_a_ticket_enters_again, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.begin(ann, {bob});
     s.forget_client(bob.client);
     BOOST_TEST(s.stay(bob) == "denied: nobody");
     BOOST_TEST(s.enter(bob) == "granted 0");
@@ -221,26 +209,18 @@ BOOST_DATA_TEST_CASE(a_client_whose_later_waiter_is_first_has_its_turn, all_kind
 /// The leave of the first waiter was lost. The next waiter of its client does not take over that place.
 BOOST_DATA_TEST_CASE(a_place_that_was_left_behind_is_nobodys, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
-    BOOST_TEST(s.attempt(cid) == "denied: another");
-    BOOST_TEST(s.attempt(bob_too) == "denied: another");
+    s.begin(ann, {bob, cid, bob_too});
     BOOST_TEST(s.stay(bob_too) == "granted 3");
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.release(ann) == "granted");
     BOOST_TEST(s.attempt(bob_too) == "denied: another");
-    BOOST_TEST(s.attempt(cid) == "granted");
-    BOOST_TEST(s.release(cid) == "granted");
-    BOOST_TEST(s.attempt(bob_too) == "granted");
-    BOOST_TEST(s.release(bob_too) == "granted");
-    s.expect_no_queue();
+    s.end({cid, bob_too});
 }
 
 /// The locks of one client may have different heartbeat intervals.
 BOOST_DATA_TEST_CASE(no_ticket_ends_earlier_by_another_lock, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.begin(ann, {bob});
     s.place_ttl = 1;
     BOOST_TEST(s.enter(bob_too) == "granted 1");
     BOOST_TEST(s.leave(bob_too) == "granted 0");
@@ -255,16 +235,12 @@ BOOST_DATA_TEST_CASE(no_ticket_ends_earlier_by_another_lock, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-58"))
 BOOST_DATA_TEST_CASE(a_waiter_that_leaves_is_in_nobodys_way, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
-    BOOST_TEST(s.attempt(cid) == "denied: another");
+    s.begin(ann, {bob, cid});
     BOOST_TEST(s.leave(bob) == "granted 0");
     BOOST_TEST(s.leave(bob) == "granted 0");  // A repeated leave.
     BOOST_TEST(s.stay(cid) == "granted 0");
     BOOST_TEST(s.release(ann) == "granted");
-    BOOST_TEST(s.attempt(cid) == "granted");
-    BOOST_TEST(s.release(cid) == "granted");
-    s.expect_no_queue();
+    s.end({cid});
 }
 
 /// A client may hand off a lease to a waiter directly behind another of its own waiters. It may also hand it
@@ -296,8 +272,7 @@ BOOST_DATA_TEST_CASE(a_waiter_that_enters_twice_has_one_place, all_kinds) {
 
 BOOST_DATA_TEST_CASE(a_lock_that_is_restored_goes_past_all, all_kinds) {
     scene s(sample);
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.begin(ann, {bob});
     BOOST_TEST(s.release(ann) == "granted");
     BOOST_TEST(s.ask(step_of_kind(step::acquire, s.lock).healing(), ann) == "granted");
     BOOST_TEST(s.attempt(bob) == "denied: another");
@@ -308,8 +283,7 @@ BOOST_TEST_DECORATOR(*label("fault-57"))
 BOOST_DATA_TEST_CASE(places_end_with_their_ttl, all_kinds) {
     scene s(sample);
     s.place_ttl = 200;
-    BOOST_TEST(s.attempt(ann) == "granted");
-    BOOST_TEST(s.attempt(bob) == "denied: another");
+    s.begin(ann, {bob});
     BOOST_TEST(s.release(ann) == "granted");
     s.expect_no_keys_soon();
 }

@@ -29,17 +29,9 @@
 BOOST_AUTO_TEST_SUITE(inspection_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using colock::core::milliseconds;
-using colock::core::step;
-using colock::core::vote;
-using colock::core::vote_kind;
 using colock::kinds::key_report;
 
 inline const step_of_kind inspects{step::inspect, colock::kinds::inspection};
-const std::string ann = token_of("a");
-const std::string bob = token_of("b");
 
 inline std::string permit_of(const std::string& digits, unsigned count = 1) {
     return "permit:4*" + std::to_string(count) + ":" + token_of(digits);

@@ -14,7 +14,6 @@
 BOOST_AUTO_TEST_SUITE(instance_test)
 
 using namespace colock::test;
-using colock::core::step;
 
 BOOST_DATA_TEST_CASE(instances_at_one_address_share_their_keys, all_kinds) {
     subject s(sample);

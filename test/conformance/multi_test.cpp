@@ -12,7 +12,6 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -23,10 +22,6 @@
 BOOST_AUTO_TEST_SUITE(multi_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using boost::unit_test::label;
-using colock::core::milliseconds;
-using colock::core::step;
 
 namespace {
 
@@ -45,12 +40,9 @@ const names bcd{"b", {"c", "d"}};
 
 std::string ask(subject& s, const names& lock, const step_of_kind& what, const std::string& token,
                 milliseconds ttl = 10min) {
-    const auto tag = s.rig.submit(what, lock.first, token, ttl);
-    s.rig.run_until_voted();
-    return to_text(s.rig.vote_on(tag)) +
-           (s.rig.vote_on(tag).detail && s.rig.vote_on(tag).key == colock::core::key_state::foreign
-                ? ", " + *s.rig.vote_on(tag).detail
-                : "");
+    const vote answer = s.rig.ask(what, lock.first, token, ttl);
+    const bool names_holder = answer.detail && answer.key == key_state::foreign;
+    return to_text(answer) + (names_holder ? ", " + *answer.detail : "");
 }
 std::string ask(subject& s, const names& lock, step what, const std::string& token,
                 milliseconds ttl = 10min) {
@@ -223,40 +215,34 @@ BOOST_DATA_TEST_CASE(sixty_four_names_are_one_lock, all_kinds) {
 }
 
 /// Memory and servers give equal votes for any steps of locks with overlapping names.
-BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_several_names,
-                     boost::unit_test::data::make({kind::tcp, kind::user})) {
+BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_several_names, compared_kinds) {
     const std::vector<names> locks{
         {"a"}, {"b"}, {"a", {"b"}}, {"b", {"c"}}, {"a", {"b", "c"}}, {"c", {"d"}}};
     std::map<std::string, int> seen;
-    for (unsigned seed = 0; seed != 20; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            std::mt19937 random(seed);
-            subject server(sample);
-            subject memory(kind::memory);
-            for (int i = 0; i != 300; ++i) {
-                const names& lock = locks[random() % locks.size()];
-                const step what = std::array{step::acquire, step::acquire,   step::acquire,
-                                             step::extend,  step::remaining, step::release}
-                                      .at(random() % 6);
-                step_of_kind asked = random() % 3 == 0 ? step_of_kind(what) : lock.of(what);
-                asked.heals = what == step::acquire && asked.kind == &colock::kinds::multi &&
-                              random() % 4 == 0;
-                const std::string token =
-                    token_of(std::string(1, "ab"[random() % 2])) + (random() % 2 == 0 ? "" : "@x");
-                const milliseconds ttl = std::array{5min, 10min, 20min}.at(random() % 3);
-                const std::string theirs = ask(server, lock, asked, token, ttl);
-                const std::string ours = ask(memory, lock, asked, token, ttl);
-                const bool says_less = (what == step::acquire && theirs == "denied: another") ||
-                                       (what == step::release && theirs == refusal(sample, ours));
-                BOOST_TEST_REQUIRE((theirs == ours || (says_less && ours != "granted")),
-                                   i << ": " << asked.kind->traits().name << " step "
-                                     << static_cast<int>(what) << " of " << token << " at "
-                                     << lock.first << " and " << lock.more.size()
-                                     << " more: " << theirs << ", in memory " << ours);
-                ++seen[ours];
-            }
+    for_each_seed(20, [&](std::mt19937& random, unsigned /*seed*/) {
+        subject server(sample);
+        subject memory(kind::memory);
+        for (int i = 0; i != 300; ++i) {
+            const names& lock = locks[random() % locks.size()];
+            const step what = random_step(random);
+            step_of_kind asked = random() % 3 == 0 ? step_of_kind(what) : lock.of(what);
+            asked.heals =
+                what == step::acquire && asked.kind == &colock::kinds::multi && random() % 4 == 0;
+            const std::string token =
+                token_of(std::string(1, "ab"[random() % 2])) + (random() % 2 == 0 ? "" : "@x");
+            const milliseconds ttl = random_ttl(random);
+            const std::string theirs = ask(server, lock, asked, token, ttl);
+            const std::string ours = ask(memory, lock, asked, token, ttl);
+            const bool says_less = (what == step::acquire && theirs == "denied: another") ||
+                                   (what == step::release && theirs == refusal(sample, ours));
+            BOOST_TEST_REQUIRE((theirs == ours || (says_less && ours != "granted")),
+                               i << ": " << asked.kind->traits().name << " step "
+                                 << static_cast<int>(what) << " of " << token << " at "
+                                 << lock.first << " and " << lock.more.size() << " more: " << theirs
+                                 << ", in memory " << ours);
+            ++seen[ours];
         }
-    }
+    });
     BOOST_TEST(seen["granted"] != 0);
     BOOST_TEST(seen["denied: another, the name 'b' is held by x"] != 0);
 }

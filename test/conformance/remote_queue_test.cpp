@@ -13,12 +13,11 @@
 BOOST_AUTO_TEST_SUITE(remote_queue_test)
 
 using namespace colock::test;
-using colock::core::step;
 
 namespace {
 
 /// Sends a join or leave with that number to the remote queue of "k".
-colock::core::vote ask_queue(instance_rig& rig, step v, std::uint64_t number) {
+vote ask_queue(instance_rig& rig, step v, std::uint64_t number) {
     return rig.ask_fence(v, "k", "", number);
 }
 

@@ -23,11 +23,6 @@
 BOOST_AUTO_TEST_SUITE(semaphore_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using boost::unit_test::label;
-using colock::core::milliseconds;
-using colock::core::step;
 
 /// Returns the token of a permit. The digits choose the preferred slot.
 inline std::string permit_of(std::uint32_t limit, std::uint32_t count, const std::string& digits) {
@@ -60,13 +55,10 @@ namespace {
 /// Returns the vote of an instance as text, with the number of a grant.
 std::string ask(subject& s, const step_of_kind& what, const std::string& token,
                 std::uint64_t value = 0, milliseconds ttl = 10min) {
-    const auto tag = s.rig.submit(what, "k", token, ttl, colock::core::never,
-                                  colock::core::instance_set::all(), value);
-    s.rig.run_until_voted();
-    const auto& vote = s.rig.vote_on(tag);
-    std::string text = to_text(vote);
-    if (vote.kind == colock::core::vote_kind::granted && what.step == step::acquire) {
-        text += " " + (vote.detail ? *vote.detail : std::to_string(vote.value));
+    const vote answer = s.ask(what, token, ttl, value);
+    std::string text = to_text(answer);
+    if (answer.kind == vote_kind::granted && what.step == step::acquire) {
+        text += " " + (answer.detail ? *answer.detail : std::to_string(answer.value));
     }
     return text;
 }
@@ -227,7 +219,6 @@ BOOST_DATA_TEST_CASE(locks_of_other_kinds_are_named, all_kinds) {
         BOOST_TEST(ask(s, two.of(step::remaining), "") == answer);
         BOOST_TEST(ask(s, two.of(step::release), two.token(0, "a")) == "denied: another");
     };
-    const std::string ann = token_of("aa");
     BOOST_TEST(ask(s, step::acquire, ann) == "granted 0");
     asks_semaphore("denied: a mutex");
     BOOST_TEST(ask(s, step::release, ann) == "granted");
@@ -258,56 +249,49 @@ BOOST_DATA_TEST_CASE(locks_of_other_kinds_are_named, all_kinds) {
 }
 
 /// Memory and servers give equal votes for any steps of semaphores and of a mutex on the same name.
-BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_permits,
-                     boost::unit_test::data::make({kind::tcp, kind::user})) {
+BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_permits, compared_kinds) {
     const std::vector<steps> all{{1}, {2}, {5}, {5, 2}, {5, 3}, {64}};
     std::map<std::string, int> seen;
-    for (unsigned seed = 0; seed != 30; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            std::mt19937 random(seed);
-            subject server(sample);
-            subject memory(kind::memory);
-            const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
-            // Most steps use one limit, because the server refuses any other limit.
-            const std::uint32_t limit = std::array<std::uint32_t, 4>{1, 2, 5, 64}.at(seed % 4);
-            for (int i = 0; i != 300; ++i) {
-                steps of = all[random() % all.size()];
-                while (of.limit != limit && random() % 20 != 0) {
-                    of = all[random() % all.size()];
-                }
-                const std::string who(1, "abcdef"[random() % 6]);
-                const std::string token = of.token(static_cast<unsigned>(random() % 3), who);
-                const bool is_of_mutex = random() % 40 == 0;
-                const step what = std::array{step::acquire, step::acquire,   step::acquire,
-                                             step::extend,  step::remaining, step::release}
-                                      .at(random() % 6);
-                step_of_kind asked = is_of_mutex ? step_of_kind(what) : of.of(what);
-                asked.contended = random() % 4 != 0;
-                asked.heals = what == step::acquire && random() % 4 == 0;
-                std::uint64_t value = 0;
-                if (asked.heals || what == step::extend || random() % 3 == 0) {
-                    std::uint32_t last = 0;
-                    for (std::uint32_t n = 0; n != of.count; ++n) {
-                        last += 1 + static_cast<std::uint32_t>(random() % 2);
-                        value = value == 0 ? last : value;
-                        asked.values += std::to_string(last) + ' ';
-                    }
-                }
-                const milliseconds ttl = ttls.at(random() % ttls.size());
-                const std::string holder = is_of_mutex ? token_of(who) : token;
-                const std::string theirs = ask(server, asked, holder, value, ttl);
-                const std::string ours = ask(memory, asked, holder, value, ttl);
-                const bool is_native = what == step::release && ours != "granted" &&
-                                       asked.kind->traits().released_natively &&
-                                       theirs == refusal(sample, ours);
-                BOOST_TEST_REQUIRE((theirs == ours || is_native),
-                                   i << ": " << asked.kind->traits().name << " step "
-                                     << static_cast<int>(what) << " of " << holder << " values "
-                                     << asked.values << ": " << theirs << ", in memory " << ours);
-                ++seen[ours.substr(0, 9)];
+    for_each_seed(30, [&](std::mt19937& random, unsigned seed) {
+        subject server(sample);
+        subject memory(kind::memory);
+        // Most steps use one limit, because the server refuses any other limit.
+        const std::uint32_t limit = std::array<std::uint32_t, 4>{1, 2, 5, 64}.at(seed % 4);
+        for (int i = 0; i != 300; ++i) {
+            steps of = all[random() % all.size()];
+            while (of.limit != limit && random() % 20 != 0) {
+                of = all[random() % all.size()];
             }
+            const std::string who(1, "abcdef"[random() % 6]);
+            const std::string token = of.token(static_cast<unsigned>(random() % 3), who);
+            const bool is_of_mutex = random() % 40 == 0;
+            const step what = random_step(random);
+            step_of_kind asked = is_of_mutex ? step_of_kind(what) : of.of(what);
+            asked.contended = random() % 4 != 0;
+            asked.heals = what == step::acquire && random() % 4 == 0;
+            std::uint64_t value = 0;
+            if (asked.heals || what == step::extend || random() % 3 == 0) {
+                std::uint32_t last = 0;
+                for (std::uint32_t n = 0; n != of.count; ++n) {
+                    last += 1 + static_cast<std::uint32_t>(random() % 2);
+                    value = value == 0 ? last : value;
+                    asked.values += std::to_string(last) + ' ';
+                }
+            }
+            const milliseconds ttl = random_ttl(random);
+            const std::string holder = is_of_mutex ? token_of(who) : token;
+            const std::string theirs = ask(server, asked, holder, value, ttl);
+            const std::string ours = ask(memory, asked, holder, value, ttl);
+            const bool is_native = what == step::release && ours != "granted" &&
+                                   asked.kind->traits().released_natively &&
+                                   theirs == refusal(sample, ours);
+            BOOST_TEST_REQUIRE((theirs == ours || is_native),
+                               i << ": " << asked.kind->traits().name << " step "
+                                 << static_cast<int>(what) << " of " << holder << " values "
+                                 << asked.values << ": " << theirs << ", in memory " << ours);
+            ++seen[ours.substr(0, 9)];
         }
-    }
+    });
     BOOST_TEST(seen["granted 2"] != 0);
     BOOST_TEST(seen["denied: a"] != 0);
 }

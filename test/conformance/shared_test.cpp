@@ -19,11 +19,6 @@
 BOOST_AUTO_TEST_SUITE(shared_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using boost::unit_test::label;
-using colock::core::milliseconds;
-using colock::core::step;
 
 namespace {
 
@@ -40,6 +35,23 @@ constexpr milliseconds short_life = 150ms;
 milliseconds life_of_key(subject& s) {
     return s.rig.ask(step::remaining, "k").remaining;
 }
+
+/// Expects that ann and a second reader get their shares.
+void share(subject& s, const std::string& second, milliseconds ttl = 10min) {
+    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+    BOOST_TEST(ask(s, joins, second, ttl) == "granted");
+}
+
+/// Expects that each of these readers releases its share.
+void release_shares(subject& s, const strings& readers) {
+    for (const std::string& reader : readers) {
+        BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
+    }
+}
+
+const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
+const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
+const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
 
 }  // namespace
 
@@ -86,8 +98,7 @@ BOOST_DATA_TEST_CASE(repeated_acquires_of_a_share_need_one_release, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-37"))
 BOOST_DATA_TEST_CASE(a_share_expires_although_another_is_renewed, all_kinds) {
     subject s(sample);
-    BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
-    BOOST_TEST(ask(s, joins, bob_reads, short_life) == "granted");
+    share(s, bob_reads, short_life);
     s.rig.run_until([&] {  // The share of bob expires although ann renews.
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 10min) == "granted");
         return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody";
@@ -101,8 +112,7 @@ BOOST_DATA_TEST_CASE(a_share_expires_although_another_is_renewed, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(a_short_share_does_not_shorten_a_long_one, all_kinds) {
     subject s(sample);
-    BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
-    BOOST_TEST(ask(s, joins, cid_reads, short_life) == "granted");
+    share(s, cid_reads, short_life);
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
     BOOST_TEST(life_of_key(s) <= short_life);
@@ -229,8 +239,7 @@ BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // No writer waits.
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
-    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+    release_shares(s, {ann_reads, bob_reads});
     BOOST_TEST(life_of_key(s) > 100ms);
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
     BOOST_TEST(ask(s, writes, "ee") == "granted");
@@ -256,8 +265,7 @@ BOOST_DATA_TEST_CASE(each_writer_has_its_own_writer_mark, all_kinds) {
     // After the readers have left, the key lives as long as the last mark.
     BOOST_TEST(ask(s, claims, "ee") == "denied: another");
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
-    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+    release_shares(s, {ann_reads, bob_reads});
     BOOST_TEST(life_of_key(s) > 100ms);
     BOOST_TEST(ask(s, claims, "ff") == "granted");  // Marks do not block writers.
 }
@@ -277,9 +285,7 @@ BOOST_DATA_TEST_CASE(a_writer_that_does_not_wait_leaves_no_mark, all_kinds) {
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
         BOOST_TEST(ask(s, claims.without_waiting(), "ee") == "denied: another");
         BOOST_TEST(ask(s, joins, reader_of("ff")) == "denied: announced");  // Writer "da" waits.
-        for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
-            BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
-        }
+        release_shares(s, {ann_reads, bob_reads, cid_reads});
         BOOST_TEST(life_of_key(s) > 100ms);
         BOOST_TEST(ask(s, claims.without_waiting(), "da") == "granted");  // Marks block no writer.
         BOOST_TEST(ask(s, step::release, "da") == "granted");
@@ -300,8 +306,7 @@ BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
     BOOST_TEST(ask(s, writes, "ee") == "denied: another");
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, joins, ann_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    release_shares(s, {reader_of("da"), ann_reads});
     // If the downgrade has not arrived, the release of the reader also releases the lock of the writer.
     BOOST_TEST(ask(s, writes, writer) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
@@ -310,8 +315,6 @@ BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
 
 BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     subject s(sample);
-    const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
-    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
     // The counter is ahead of the clock, so that the passing seconds do not change it.
     constexpr std::uint64_t far = 1ULL << 52U;
     const auto first = s.rig.ask_fence(reads_fenced, "k", ann_reads, far);
@@ -325,7 +328,6 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     ask(s, step::release, "da");
     BOOST_TEST(s.rig.ask(reads_fenced, "k", ann_reads).value == written.value);
     // If the instances of a quorum disagree, the largest fence is written back to them.
-    const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
     BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, written.value + 5)) ==
                "denied: another");
     BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, written.value + 5).value ==
@@ -336,8 +338,6 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
 /// Fault 86: a server that returns with older data has a counter behind the fence of the last writer.
 BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("fault-86")) {
     subject s(kind::tcp);
-    const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
-    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
     const step_of_kind counts = counts_of(colock::kinds::fenced_shared);
     const std::string counter = colock::kinds::fence_key("k");
     const std::uint64_t older = s.rig.ask(writes_fenced, "k", "da").value;
@@ -380,8 +380,6 @@ BOOST_DATA_TEST_CASE(a_restored_share_joins_readers_but_overtakes_no_writer, all
 /// The expired share stays in the key while other readers hold it and no command cleans up.
 BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_kinds) {
     subject s(sample);
-    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
-    const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
     constexpr std::uint64_t far = 1ULL << 52U;
     BOOST_TEST(s.rig.ask_fence(reads_fenced, "k", ann_reads, far).value == far);
     BOOST_TEST(to_text(s.rig.ask(reads_fenced, "k", bob_reads, short_life)) == "granted");
@@ -395,8 +393,7 @@ BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_
 /// covers memory instances.
 BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("fault-21")) {
     subject s(kind::tcp);
-    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
-    BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+    share(s, bob_reads);
     // Leaves a mark that would live for an hour. The clock of the sorted set is the end of its longest member
     // minus the PTTL of the key.
     const auto leave_old_mark = [] {
@@ -424,8 +421,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
     }
     leave_old_mark();
-    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+    release_shares(s, {ann_reads, bob_reads});
     BOOST_TEST((life_of_key(s) <= colock::kinds::writer_mark_ttl));
 }
 

@@ -4,9 +4,7 @@
 
 #include "kinds/versioned/versioned.hpp"
 #include "conformance.hpp"
-#include "kinds/exclusive/exclusive.hpp"
 #include "kinds/semaphore/semaphore.hpp"
-#include "kinds/shared/shared.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -23,14 +21,6 @@
 BOOST_AUTO_TEST_SUITE(versioned_test)
 
 using namespace colock::test;
-using namespace std::chrono_literals;
-using namespace std::string_literals;
-using boost::unit_test::label;
-using colock::core::key_state;
-using colock::core::milliseconds;
-using colock::core::step;
-using colock::core::vote;
-using colock::core::vote_kind;
 
 inline const step_of_kind reads{step::read, colock::kinds::versioned};
 inline const step_of_kind erases{step::write, colock::kinds::versioned};
@@ -40,16 +30,13 @@ inline step_of_kind puts_value(const std::string& value) {
 }
 
 /// The steps on the record "k". Versions are named in the order of their creation: v1, v2, and so on.
-class one_record {
+class one_record : public subject {
 public:
-    explicit one_record(kind k) : subject_(k) {}
+    using subject::subject;
 
     vote ask(const step_of_kind& what, const std::string& id = "", std::uint64_t expected = 0,
              milliseconds ttl = 0ms) {
-        const auto tag = subject_.rig.submit(what, "k", id, ttl, colock::core::never,
-                                             colock::core::instance_set::all(), expected);
-        subject_.rig.run_until_voted();
-        return subject_.rig.vote_on(tag);
+        return subject::ask(what, id, ttl, expected);
     }
 
     std::string read() { return text_of(ask(reads)); }
@@ -63,7 +50,6 @@ public:
     }
 
     [[nodiscard]] std::uint64_t version(std::size_t number) const { return versions_.at(number); }
-    subject& of() { return subject_; }
 
     std::string text_of(const vote& v) {
         if (v.kind == vote_kind::failed ||
@@ -83,7 +69,6 @@ public:
     }
 
 private:
-    subject subject_;
     std::vector<std::uint64_t> versions_{0};
 };
 
@@ -120,7 +105,7 @@ BOOST_DATA_TEST_CASE(the_end_of_a_value_is_a_change, all_kinds) {
     one_record r(sample);
     BOOST_TEST(r.write("a1", 0, "one", 40ms) == "v1");
     std::string state;
-    r.of().rig.run_until([&] { return (state = r.read()) != "v1 one"; });
+    r.rig.run_until([&] { return (state = r.read()) != "v1 one"; });
     BOOST_TEST(state == "v2");
     BOOST_TEST(r.write("a2", 1, "late") == "refused by v2");
     BOOST_TEST(r.write("a3", 0, "late") == "refused by v2");
@@ -189,51 +174,38 @@ BOOST_DATA_TEST_CASE(a_value_has_any_bytes, all_kinds) {
 /// The key of one is not valid for the other.
 BOOST_DATA_TEST_CASE(a_key_of_a_lock_is_no_record, all_kinds) {
     one_record r(sample);
-    auto& rig = r.of().rig;
+    auto& rig = r.rig;
     const auto expect = [&](const std::string& lock) {
         for (const std::string& said : {r.read(), r.write("a1", 0, "x"), r.erase("a2", 0)}) {
             BOOST_TEST(said.ends_with(lock), said);
         }
     };
-    BOOST_TEST(rig.acquire("k", token_of("a")) == "granted");
+    BOOST_TEST(rig.acquire("k", ann) == "granted");
     expect("a mutex");
-    BOOST_TEST(rig.release("k", token_of("a")) == "granted");
+    BOOST_TEST(rig.release("k", ann) == "granted");
     rig.ask(looks, "k", ann_reads);
     expect("a shared mutex");
     rig.ask(joins, "k", bob_reads);
     expect("a shared mutex");
-    r.of().rig.ask(of_reader(step::release), "k", ann_reads);
-    r.of().rig.ask(of_reader(step::release), "k", bob_reads);
+    r.rig.ask(of_reader(step::release), "k", ann_reads);
+    r.rig.ask(of_reader(step::release), "k", bob_reads);
     const auto& three = colock::kinds::semaphore(3, 1);
-    rig.ask({step::acquire, three}, "k", "permit:3*1:" + token_of("a"));
+    rig.ask({step::acquire, three}, "k", "permit:3*1:" + ann);
     expect("a semaphore of 3 permits");
-    rig.ask({step::acquire, three, true}, "k", "permit:3*1:" + token_of("b"));
+    rig.ask({step::acquire, three, true}, "k", "permit:3*1:" + bob);
     expect("a semaphore of 3 permits");
 }
 
 BOOST_DATA_TEST_CASE(a_record_is_no_lock, all_kinds) {
     one_record r(sample);
-    auto& rig = r.of().rig;
     BOOST_TEST(r.write("a1", 0, "one") == "v1");
-    const auto& three = colock::kinds::semaphore(3, 1);
-    const std::string permit = "permit:3*1:" + token_of("b");
-    for (const vote& denial :
-         {rig.ask({step::extend, colock::kinds::exclusive}, "k", token_of("a")),
-          rig.ask(joins, "k", ann_reads), rig.ask(joins_fenced, "k", ann_reads),
-          rig.ask({step::acquire, three, true}, "k", permit),
-          rig.ask({step::remaining, colock::kinds::writer}, "k", token_of("a")),
-          rig.ask(fenced_acquire, "k", token_of("a"))}) {
-        BOOST_TEST((denial.kind == vote_kind::denied));
-        BOOST_TEST((denial.key == key_state::other_kind));
-        BOOST_TEST((denial.detail && *denial.detail == "a versioned value"));
-    }
-    BOOST_TEST(rig.acquire("k", token_of("a")) == "denied: another");
+    check_is_no_lock(r.rig, "a versioned value");
     BOOST_TEST(r.read() == "v1 one");
 }
 
 BOOST_DATA_TEST_CASE(a_value_that_colock_did_not_write_is_left_alone, all_kinds) {
     one_record r(sample);
-    r.of().plant_foreign_key("k");
+    r.plant_foreign_key("k");
     const std::string found = r.read();
     BOOST_TEST(found.starts_with("denied"), found);
     BOOST_TEST(r.write("a1", 0, "x") == found);
@@ -241,35 +213,30 @@ BOOST_DATA_TEST_CASE(a_value_that_colock_did_not_write_is_left_alone, all_kinds)
 }
 
 /// Memory and servers give equal votes for any steps. Only the version numbers differ.
-BOOST_DATA_TEST_CASE(memory_and_servers_remember_the_same,
-                     boost::unit_test::data::make({kind::tcp, kind::user})) {
-    for (unsigned seed = 0; seed != 20; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            one_record server(sample);
-            one_record memory(kind::memory);
-            std::mt19937 random(seed);
-            std::size_t latest = 0;
-            for (int i = 0; i != 300; ++i) {
-                const std::size_t back = random() % 3 == 0 ? random() % 24 : 0;
-                const std::size_t from = latest - std::min(latest, back);
-                // All copies of a write expect the same version.
-                const std::string id =
-                    "a" + std::to_string(random() % 3) + "b" + std::to_string(from);
-                const std::string value = std::to_string(random() % 3);
-                const milliseconds ttl = random() % 2 == 0 ? 0ms : 1h;
-                const unsigned what = random() % 8;
-                std::string both[2];
-                for (one_record* const r : {&server, &memory}) {
-                    both[r == &memory ? 1 : 0] = what == 0   ? r->read()
-                                                 : what == 1 ? r->erase(id, from)
-                                                             : r->write(id, from, value, ttl);
-                }
-                BOOST_TEST_REQUIRE(both[0] == both[1]);
-                const auto digits = both[0].find_first_of("0123456789", both[0].find('v'));
-                latest = std::max<std::size_t>(latest, std::stoul(both[0].substr(digits)));
-            }
+BOOST_DATA_TEST_CASE(memory_and_servers_remember_the_same, compared_kinds) {
+    for_each_seed(20, [&](std::mt19937& random, unsigned /*seed*/) {
+        one_record server(sample);
+        one_record memory(kind::memory);
+        std::size_t latest = 0;
+        for (int i = 0; i != 300; ++i) {
+            const std::size_t back = random() % 3 == 0 ? random() % 24 : 0;
+            const std::size_t from = latest - std::min(latest, back);
+            // All copies of a write expect the same version.
+            const std::string id = "a" + std::to_string(random() % 3) + "b" + std::to_string(from);
+            const std::string value = std::to_string(random() % 3);
+            const milliseconds ttl = random() % 2 == 0 ? 0ms : 1h;
+            const unsigned what = random() % 8;
+            const auto answer_of = [&](one_record& r) {
+                return what == 0   ? r.read()
+                       : what == 1 ? r.erase(id, from)
+                                   : r.write(id, from, value, ttl);
+            };
+            const std::string answer = answer_of(server);
+            BOOST_TEST_REQUIRE(answer == answer_of(memory));
+            const auto digits = answer.find_first_of("0123456789", answer.find('v'));
+            latest = std::max<std::size_t>(latest, std::stoul(answer.substr(digits)));
         }
-    }
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

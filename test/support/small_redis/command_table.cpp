@@ -62,7 +62,7 @@ public:
     [[nodiscard]] const command* find(std::string_view name, const dialect& speaks) const {
         for (std::size_t at = hash(name); slots_[at] != nullptr; at = (at + 1) % slots_.size()) {
             const command& one = *slots_[at];
-            if (one.name == name && (one.needs == nullptr || speaks.*one.needs)) {
+            if (one.name == name && (!one.needs || speaks.has(*one.needs))) {
                 return &one;
             }
         }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ struct command {
     unsigned flags;
     key_positions keys{};
     void (*run)(execution& e) = nullptr;
-    bool dialect::*needs = nullptr;  ///< Only dialects with this feature have the command.
+    std::optional<dialect::feature> needs{};  ///< Only dialects with this feature have the command.
 
     [[nodiscard]] bool has(flag f) const noexcept { return (flags & f) != 0; }
     [[nodiscard]] bool accepts(std::size_t word_count) const noexcept {

@@ -11,6 +11,13 @@
 
 namespace colock::small_redis {
 
+// The usual positions of keys, and the usual flags.
+inline constexpr key_positions one_key{.first = 1, .last = 1};
+inline constexpr key_positions all_keys{.first = 1, .last = -1};
+inline constexpr unsigned reads = command::reads;
+inline constexpr unsigned writes = command::writes;
+inline constexpr unsigned grows = command::writes | command::needs_memory;
+
 extern const std::span<const command> string_commands;
 extern const std::span<const command> key_commands;
 extern const std::span<const command> list_commands;

@@ -250,7 +250,7 @@ constexpr command commands[] = {
     {"hello", -1, of_client, {}, hello},
     {"info", -1, loading, {}, info},
     {"role", 1, of_client, {}, role},
-    {"wait", 3, 0, {}, wait, &dialect::scripts_may_wait},
+    {"wait", 3, 0, {}, wait, dialect::wait_in_scripts},
     {"wait", 3, no_script, {}, wait},
     {"select", 2, loading, {}, select},
     {"asking", 1, 0, {}, asking},

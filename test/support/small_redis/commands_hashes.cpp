@@ -87,10 +87,7 @@ void hexists(execution& e) {
 }
 
 void hlen(execution& e) {
-    const auto found = e.read_as<hash>(e.key());
-    if (!found.is_wrong) {
-        e.out.integer(found.value == nullptr ? 0 : static_cast<std::int64_t>(found.value->size()));
-    }
+    e.report_size<hash>();
 }
 
 void hgetall(execution& e) {
@@ -108,23 +105,9 @@ void hgetall(execution& e) {
 }
 
 void hdel(execution& e) {
-    const auto found = e.change_as<hash>(e.key());
-    if (found.value == nullptr) {
-        if (!found.is_wrong) {
-            e.out.integer(0);
-        }
-        return;
-    }
-    std::size_t removed = 0;
-    for (const std::string_view name : e.arguments.subspan(2)) {
-        removed += std::erase_if(*found.value, [&](const field& one) { return one.first == name; });
-    }
-    e.out.integer(static_cast<std::int64_t>(removed));
-    if (found.value->empty()) {
-        e.erase(e.key());
-    } else if (removed != 0) {
-        e.has_changed(e.key());
-    }
+    e.remove_elements<hash>([](hash& all, std::string_view name) {
+        return std::erase_if(all, [&](const field& one) { return one.first == name; });
+    });
 }
 
 void hincrby(execution& e) {
@@ -149,11 +132,6 @@ void hincrby(execution& e) {
         e.has_changed(e.key());
     }
 }
-
-constexpr key_positions one_key{.first = 1, .last = 1};
-constexpr unsigned reads = command::reads;
-constexpr unsigned writes = command::writes;
-constexpr unsigned grows = command::writes | command::needs_memory;
 
 constexpr command commands[] = {
     {"hset", -4, grows, one_key, hset},   {"hget", 3, reads, one_key, hget},

@@ -169,11 +169,7 @@ void flushall(execution& e) {
     e.out.ok();
 }
 
-constexpr key_positions one_key{.first = 1, .last = 1};
 constexpr key_positions two_keys{.first = 1, .last = 2};
-constexpr key_positions all_keys{.first = 1, .last = -1};
-constexpr unsigned reads = command::reads;
-constexpr unsigned writes = command::writes;
 
 constexpr command commands[] = {
     {"del", -2, writes, all_keys, del},

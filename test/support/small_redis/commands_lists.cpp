@@ -39,15 +39,6 @@ void rpush(execution& e) {
     push(e, false);
 }
 
-/// Finishes a removal. Every command calls it after it has removed elements.
-void finish_removal(execution& e, const list& rest) {
-    if (rest.empty()) {
-        e.erase(e.key());
-    } else {
-        e.has_changed(e.key());
-    }
-}
-
 void lpop(execution& e) {
     constexpr std::size_t with_count = 3;
     if (e.arguments.size() > with_count) {
@@ -83,15 +74,12 @@ void lpop(execution& e) {
     if (taken != 0) {
         found.value->erase(found.value->begin(),
                            found.value->begin() + static_cast<std::ptrdiff_t>(taken));
-        finish_removal(e, *found.value);
+        e.finish_removal(found.value->empty());
     }
 }
 
 void llen(execution& e) {
-    const auto found = e.read_as<list>(e.key());
-    if (!found.is_wrong) {
-        e.out.integer(found.value == nullptr ? 0 : static_cast<std::int64_t>(found.value->size()));
-    }
+    e.report_size<list>();
 }
 
 void lindex(execution& e) {
@@ -111,19 +99,13 @@ void lindex(execution& e) {
 }
 
 void lrange(execution& e) {
-    const auto first = e.integer(2);
-    const auto last = first ? e.integer(3) : std::nullopt;
-    if (!last) {
-        return;
-    }
-    const auto found = e.read_as<list>(e.key());
-    if (found.is_wrong) {
-        return;
-    }
-    const positions range(*first, *last, found.value == nullptr ? 0 : found.value->size());
-    e.out.array(range.size());
-    for (std::size_t i = range.begin; i != range.end; ++i) {
-        e.out.bulk((*found.value)[i]);
+    if (const auto given = e.read_interval<list>()) {
+        const list* const all = given->value;
+        const positions range(given->first, given->last, all == nullptr ? 0 : all->size());
+        e.out.array(range.size());
+        for (std::size_t i = range.begin; i != range.end; ++i) {
+            e.out.bulk((*all)[i]);
+        }
     }
 }
 
@@ -132,14 +114,11 @@ void lrem(execution& e) {
     if (!count) {
         return;
     }
-    const auto found = e.change_as<list>(e.key());
-    if (found.value == nullptr) {
-        if (!found.is_wrong) {
-            e.out.integer(0);
-        }
+    list* const found = e.change_or_report_0<list>();
+    if (found == nullptr) {
         return;
     }
-    list& all = *found.value;
+    list& all = *found;
     const std::string_view element = e.word(3);
     std::int64_t removed = 0;
     const std::int64_t most =
@@ -155,7 +134,7 @@ void lrem(execution& e) {
     }
     e.out.integer(removed);
     if (removed != 0) {
-        finish_removal(e, all);
+        e.finish_removal(all.empty());
     }
 }
 
@@ -243,11 +222,6 @@ void lpos(execution& e) {
         e.out.integer(static_cast<std::int64_t>(place));
     }
 }
-
-constexpr key_positions one_key{.first = 1, .last = 1};
-constexpr unsigned reads = command::reads;
-constexpr unsigned writes = command::writes;
-constexpr unsigned grows = command::writes | command::needs_memory;
 
 constexpr command commands[] = {
     {"lpush", -3, grows, one_key, lpush},  {"rpush", -3, grows, one_key, rpush},

@@ -37,6 +37,18 @@ void run(execution& e, const lua_scripts::script& which, std::size_t key_count) 
                                       e.arguments.subspan(first_key + key_count), call);
 }
 
+/// Compiles a script and adds it to the server. Writes an error if it is invalid.
+const lua_scripts::script* compile(execution& e, std::string_view text) {
+    std::string error;
+    const auto* const script = lua_scripts::of_this_thread().compile(text, error);
+    if (script == nullptr) {
+        e.out.error(error);
+    } else {
+        e.host.add_script(script->digest, script->text);
+    }
+    return script;
+}
+
 void report_no_script(execution& e) {
     e.out.error("NOSCRIPT " + std::string(e.host.dialect().no_script));
 }
@@ -46,14 +58,9 @@ void eval(execution& e) {
     if (!count) {
         return;
     }
-    std::string error;
-    const auto* const script = lua_scripts::of_this_thread().compile(e.word(1), error);
-    if (script == nullptr) {
-        e.out.error(error);
-        return;
+    if (const auto* const script = compile(e, e.word(1))) {
+        run(e, *script, *count);
     }
-    e.host.add_script(script->digest, script->text);
-    run(e, *script, *count);
 }
 
 void evalsha(execution& e) {
@@ -91,14 +98,9 @@ void evalsha(execution& e) {
 }
 
 void load(execution& e) {
-    std::string error;
-    const auto* const script = lua_scripts::of_this_thread().compile(e.word(2), error);
-    if (script == nullptr) {
-        e.out.error(error);
-        return;
+    if (const auto* const script = compile(e, e.word(2))) {
+        e.out.bulk(script->digest);
     }
-    e.host.add_script(script->digest, script->text);
-    e.out.bulk(script->digest);
 }
 
 void exists(execution& e) {

@@ -18,19 +18,25 @@ namespace {
 
 /// The options of ZADD.
 struct add_options {
-    bool if_absent = false;
-    bool if_present = false;
-    bool if_greater = false;
-    bool if_less = false;
-    bool counts_changes = false;
-    bool increments = false;
+    enum flag : unsigned {
+        if_absent = 1,
+        if_present = 2,
+        if_greater = 4,
+        if_less = 8,
+        counts_changes = 16,
+        increments = 32,
+    };
+
+    unsigned flags = 0;
     std::size_t first_pair = 2;
+
+    [[nodiscard]] bool has(flag one) const { return (flags & one) != 0; }
 
     /// Reads the options. Returns false and writes an error if they are invalid.
     bool read(execution& e) {
-        const std::pair<std::string_view, bool*> names[] = {
-            {"nx", &if_absent}, {"xx", &if_present},     {"gt", &if_greater},
-            {"lt", &if_less},   {"ch", &counts_changes}, {"incr", &increments},
+        static constexpr std::pair<std::string_view, flag> names[] = {
+            {"nx", if_absent}, {"xx", if_present},     {"gt", if_greater},
+            {"lt", if_less},   {"ch", counts_changes}, {"incr", increments},
         };
         for (; first_pair < e.arguments.size(); ++first_pair) {
             const auto* const known = std::ranges::find_if(
@@ -38,16 +44,16 @@ struct add_options {
             if (known == std::end(names)) {
                 break;
             }
-            *known->second = true;
+            flags |= known->second;
         }
         const std::size_t rest = e.arguments.size() - first_pair;
         if (rest == 0 || rest % 2 != 0) {
             e.out.syntax_error();
-        } else if (if_absent && if_present) {
+        } else if (has(if_absent) && has(if_present)) {
             e.out.error("ERR XX and NX options at the same time are not compatible");
-        } else if ((if_greater && if_absent) || (if_less && if_absent) || (if_greater && if_less)) {
+        } else if (has(if_absent) + has(if_greater) + has(if_less) > 1) {
             e.out.error("ERR GT, LT, and/or NX options at the same time are not compatible");
-        } else if (increments && rest > 2) {
+        } else if (has(increments) && rest > 2) {
             e.out.error("ERR INCR option supports a single increment-element pair");
         } else {
             return true;
@@ -58,10 +64,11 @@ struct add_options {
     /// Returns the new score of a member, or nothing if the score does not change.
     [[nodiscard]] std::optional<double> new_score(std::optional<double> old, double given) const {
         if (!old) {
-            return if_present ? std::nullopt : std::optional(given);
+            return has(if_present) ? std::nullopt : std::optional(given);
         }
-        const double score = increments ? *old + given : given;
-        if (if_absent || (if_less && score >= *old) || (if_greater && score <= *old)) {
+        const double score = has(increments) ? *old + given : given;
+        if (has(if_absent) || (has(if_less) && score >= *old) ||
+            (has(if_greater) && score <= *old)) {
             return std::nullopt;
         }
         return score;
@@ -107,39 +114,16 @@ void zadd(execution& e) {
         (found.value == nullptr ? e.replace(e.key()) : *e.change(e.key())).content = std::move(all);
         e.has_changed(e.key());
     }
-    if (options.increments) {
+    if (options.has(add_options::increments)) {
         last ? e.out.real(*last) : e.out.null();
     } else {
-        e.out.integer(added + (options.counts_changes ? updated : 0));
-    }
-}
-
-/// Finishes a removal. Every command calls it after it has removed members.
-void finish_removal(execution& e, const sorted_set& rest, std::size_t removed) {
-    e.out.integer(static_cast<std::int64_t>(removed));
-    if (removed == 0) {
-        return;
-    }
-    if (rest.members().empty()) {
-        e.erase(e.key());
-    } else {
-        e.has_changed(e.key());
+        e.out.integer(added + (options.has(add_options::counts_changes) ? updated : 0));
     }
 }
 
 void zrem(execution& e) {
-    const auto found = e.change_as<sorted_set>(e.key());
-    if (found.value == nullptr) {
-        if (!found.is_wrong) {
-            e.out.integer(0);
-        }
-        return;
-    }
-    std::size_t removed = 0;
-    for (const std::string_view member : e.arguments.subspan(2)) {
-        removed += found.value->erase(member) ? 1 : 0;
-    }
-    finish_removal(e, *found.value, removed);
+    e.remove_elements<sorted_set>(
+        [](sorted_set& all, std::string_view member) { return all.erase(member) ? 1U : 0U; });
 }
 
 /// Reads an end of an interval: a score, with a leading `(` if the end is excluded.
@@ -167,11 +151,12 @@ void zremrangebyscore(execution& e) {
     if (!range) {
         return;
     }
-    const auto found = e.change_as<sorted_set>(e.key());
-    if (found.value != nullptr) {
-        finish_removal(e, *found.value, found.value->erase(*range));
-    } else if (!found.is_wrong) {
-        e.out.integer(0);
+    if (sorted_set* const all = e.change_or_report_0<sorted_set>()) {
+        const std::size_t removed = all->erase(*range);
+        e.out.integer(static_cast<std::int64_t>(removed));
+        if (removed != 0) {
+            e.finish_removal(all->size() == 0);
+        }
     }
 }
 
@@ -191,11 +176,7 @@ void zcount(execution& e) {
 }
 
 void zcard(execution& e) {
-    const auto found = e.read_as<sorted_set>(e.key());
-    if (!found.is_wrong) {
-        e.out.integer(
-            found.value == nullptr ? 0 : static_cast<std::int64_t>(found.value->members().size()));
-    }
+    e.report_size<sorted_set>();
 }
 
 void zscore(execution& e) {
@@ -333,21 +314,14 @@ void write_by_score(execution& e, const range_options& options) {
 }
 
 void write_by_position(execution& e, const range_options& options) {
-    const auto first = e.integer(2);
-    const auto last = first ? e.integer(3) : std::nullopt;
-    if (!last) {
-        return;
+    if (const auto given = e.read_interval<sorted_set>()) {
+        const chosen members = in_order(given->value, options.is_reverse);
+        const positions range(given->first, given->last, members.size());
+        write_members(e,
+                      chosen(members.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                             members.begin() + static_cast<std::ptrdiff_t>(range.end)),
+                      options.with_scores);
     }
-    const auto found = e.read_as<sorted_set>(e.key());
-    if (found.is_wrong) {
-        return;
-    }
-    const chosen members = in_order(found.value, options.is_reverse);
-    const positions range(*first, *last, members.size());
-    write_members(e,
-                  chosen(members.begin() + static_cast<std::ptrdiff_t>(range.begin),
-                         members.begin() + static_cast<std::ptrdiff_t>(range.end)),
-                  options.with_scores);
 }
 
 void zrange(execution& e) {
@@ -364,11 +338,6 @@ void zrangebyscore(execution& e) {
     }
 }
 
-constexpr key_positions one_key{.first = 1, .last = 1};
-constexpr unsigned reads = command::reads;
-constexpr unsigned writes = command::writes;
-constexpr unsigned grows = command::writes | command::needs_memory;
-
 constexpr command commands[] = {
     {"zadd", -4, grows, one_key, zadd},
     {"zrem", -3, writes, one_key, zrem},
@@ -376,7 +345,7 @@ constexpr command commands[] = {
     {"zcount", 4, reads, one_key, zcount},
     {"zcard", 2, reads, one_key, zcard},
     {"zscore", 3, reads, one_key, zscore},
-    {"zrank", -3, reads, one_key, zrank, &dialect::has_rank_with_score},
+    {"zrank", -3, reads, one_key, zrank, dialect::rank_with_score},
     {"zrank", 3, reads, one_key, zrank},
     {"zrange", -4, reads, one_key, zrange},
     {"zrangebyscore", -4, reads, one_key, zrangebyscore},

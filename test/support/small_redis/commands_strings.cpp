@@ -28,21 +28,15 @@ void get(execution& e) {
 
 /// Unlike LRANGE, GETRANGE treats an end before the text as the first byte.
 void getrange(execution& e) {
-    const auto first = e.integer(2);
-    const auto last = first ? e.integer(3) : std::nullopt;
-    if (!last) {
-        return;
+    if (const auto given = e.read_interval<text>()) {
+        const auto [value, first, last] = *given;
+        const std::string_view all = value == nullptr ? std::string_view() : *value;
+        const auto size = static_cast<std::int64_t>(all.size());
+        const bool is_backwards = first < 0 && last < 0 && first > last;
+        const std::int64_t end = last < 0 ? std::max<std::int64_t>(last + size, 0) : last;
+        const positions range(first, is_backwards ? -size - 1 : end, all.size());
+        e.out.bulk(all.substr(range.begin, range.size()));
     }
-    const auto found = e.read_as<text>(e.key());
-    if (found.is_wrong) {
-        return;
-    }
-    const std::string_view all = found.value == nullptr ? std::string_view() : *found.value;
-    const auto size = static_cast<std::int64_t>(all.size());
-    const bool is_backwards = *first < 0 && *last < 0 && *first > *last;
-    const std::int64_t end = *last < 0 ? std::max<std::int64_t>(*last + size, 0) : *last;
-    const positions range(*first, is_backwards ? -size - 1 : end, all.size());
-    e.out.bulk(all.substr(range.begin, range.size()));
 }
 
 void mget(execution& e) {
@@ -83,11 +77,11 @@ struct set_options {
                 if_absent = true;
             } else if (is_word(option, "xx") && !if_absent && !has_comparison()) {
                 if_present = true;
-            } else if (is_set && speaks.has_set_ifeq && is_word(option, "ifeq") && has_more &&
-                       !if_absent && !if_present && !has_comparison()) {
+            } else if (is_set && speaks.has(dialect::set_ifeq) && is_word(option, "ifeq") &&
+                       has_more && !if_absent && !if_present && !has_comparison()) {
                 if_equal = e.word(++i);
-            } else if (is_set && speaks.has_set_ifne && is_word(option, "ifne") && has_more &&
-                       !if_absent && !if_present && !has_comparison()) {
+            } else if (is_set && speaks.has(dialect::set_ifne) && is_word(option, "ifne") &&
+                       has_more && !if_absent && !if_present && !has_comparison()) {
                 if_different = e.word(++i);
             } else if (is_set && is_word(option, "get")) {
                 gets = true;
@@ -248,21 +242,16 @@ void incrby(execution& e) {
     }
 }
 
-constexpr key_positions one_key{.first = 1, .last = 1};
-constexpr key_positions all_keys{.first = 1, .last = -1};
 constexpr key_positions counted_pairs{.first = 2, .last = -1, .step = 2, .count_at = 1};
-constexpr unsigned reads = command::reads;
-constexpr unsigned writes = command::writes;
-constexpr unsigned grows = command::writes | command::needs_memory;
 
 constexpr command commands[] = {
     {"get", 2, reads, one_key, get},
     {"getrange", 4, reads, one_key, getrange},
     {"mget", -2, reads, all_keys, mget},
     {"set", -3, grows, one_key, set},
-    {"msetex", -4, grows, counted_pairs, msetex, &dialect::has_msetex},
-    {"delifeq", 3, writes, one_key, delifeq, &dialect::has_delifeq},
-    {"delex", -2, writes, one_key, delex, &dialect::has_delex},
+    {"msetex", -4, grows, counted_pairs, msetex, dialect::msetex},
+    {"delifeq", 3, writes, one_key, delifeq, dialect::delifeq},
+    {"delex", -2, writes, one_key, delex, dialect::delex},
     {"incr", 2, grows, one_key, incr},
     {"incrby", 3, grows, one_key, incrby},
 };

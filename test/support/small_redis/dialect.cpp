@@ -9,6 +9,7 @@ constexpr dialect make_redis_8() {
     dialect result;
     result.server = "redis";
     result.version = "8.0.6";
+    result.features = dialect::rank_with_score | dialect::wait_in_scripts;
     result.no_script = "No matching script. Please use EVAL.";
     result.unknown_command_in_script = "Unknown Redis command called from script";
     result.wrong_arity_in_script = "Wrong number of args calling Redis command from script";
@@ -35,18 +36,14 @@ constexpr dialect make_redis_8() {
 constexpr dialect make_redis_8_4() {
     dialect result = make_redis_8();
     result.version = "8.4.0";
-    result.has_delex = true;
-    result.has_msetex = true;
-    result.has_set_ifeq = true;
-    result.has_set_ifne = true;
+    result.features |= dialect::delex | dialect::msetex | dialect::set_ifeq | dialect::set_ifne;
     return result;
 }
 
 constexpr dialect make_redis_7() {
     dialect result = make_redis_8();
     result.version = "7.0.15";
-    result.has_rank_with_score = false;
-    result.scripts_may_wait = false;
+    result.features = 0;
     result.has_shortest_numbers = false;
     result.tracks_declared_keys = true;
     result.no_slot_in_script = result.other_node_in_script;
@@ -66,9 +63,7 @@ constexpr dialect make_valkey_9() {
     dialect result = make_redis_8();
     result.server = "valkey";
     result.version = "9.1.2";
-    result.has_delifeq = true;
-    result.has_msetex = true;
-    result.has_set_ifeq = true;
+    result.features |= dialect::delifeq | dialect::msetex | dialect::set_ifeq;
     result.compares_slots_first = true;
     result.cross_slot_ends_scripts = true;
     result.set_deletes_in_past = true;

@@ -9,17 +9,22 @@ namespace colock::small_redis {
 
 /// The differences between servers. The texts were copied from the output of real servers.
 struct dialect {
+    /// Commands and options that some servers support.
+    enum feature : unsigned {
+        delifeq = 1,
+        delex = 2,
+        msetex = 4,
+        set_ifeq = 8,          ///< SET with IFEQ.
+        set_ifne = 16,         ///< SET with IFNE.
+        rank_with_score = 32,  ///< ZRANK with WITHSCORE.
+        wait_in_scripts = 64,  ///< Scripts may call WAIT, which returns without waiting.
+    };
+
+    [[nodiscard]] constexpr bool has(feature one) const noexcept { return (features & one) != 0; }
+
     std::string_view server;   ///< As HELLO reports it.
     std::string_view version;  ///< As HELLO reports it.
-
-    // Supported commands and options.
-    bool has_delifeq = false;         ///< DELIFEQ.
-    bool has_delex = false;           ///< DELEX.
-    bool has_msetex = false;          ///< MSETEX.
-    bool has_set_ifeq = false;        ///< SET with IFEQ.
-    bool has_set_ifne = false;        ///< SET with IFNE.
-    bool has_rank_with_score = true;  ///< ZRANK with WITHSCORE.
-    bool scripts_may_wait = true;     ///< Scripts may call WAIT, which returns without waiting.
+    unsigned features = 0;
 
     /// Replies and scripts use the shortest text of a floating-point number. Otherwise they use 17 digits.
     bool has_shortest_numbers = true;

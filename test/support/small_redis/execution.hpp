@@ -7,6 +7,7 @@
 #include "support/small_redis/keyspace.hpp"
 #include "support/small_redis/reply.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -67,6 +68,70 @@ struct execution {
     template <typename Type>
     typed<Type> change_as(std::string_view name) {
         return as<Type>(change(name));
+    }
+
+    /// Returns the value of the key, for a change. If the key is missing, writes 0 and returns null. If it has
+    /// another type, writes an error and returns null.
+    template <typename Type>
+    Type* change_or_report_0() {
+        const auto found = change_as<Type>(key());
+        if (found.value == nullptr && !found.is_wrong) {
+            out.integer(0);
+        }
+        return found.value;
+    }
+
+    /// Finishes a command that has removed elements of the key. If none is left, removes the key.
+    void finish_removal(bool is_empty) {
+        if (is_empty) {
+            erase(key());
+        } else {
+            has_changed(key());
+        }
+    }
+
+    /// Removes the elements that the words after the key name, and writes how many there were. `remove` takes
+    /// the value and a name, and returns the number of elements that it has removed.
+    template <typename Type, typename Function>
+    void remove_elements(Function remove) {
+        if (Type* const value = change_or_report_0<Type>()) {
+            std::size_t removed = 0;
+            for (const std::string_view name : arguments.subspan(2)) {
+                removed += remove(*value, name);
+            }
+            out.integer(static_cast<std::int64_t>(removed));
+            if (removed != 0) {
+                finish_removal(value->size() == 0);
+            }
+        }
+    }
+
+    /// Writes the number of elements of the key.
+    template <typename Type>
+    void report_size() {
+        const auto found = read_as<Type>(key());
+        if (!found.is_wrong) {
+            const std::size_t size = found.value == nullptr ? 0 : found.value->size();
+            out.integer(static_cast<std::int64_t>(size));
+        }
+    }
+
+    /// The value of the key, or null if the key is missing, and the interval that the two words after the key
+    /// give.
+    template <typename Type>
+    struct interval {
+        const Type* value;
+        std::int64_t first;
+        std::int64_t last;
+    };
+    /// Reads them. Writes an error if a word is no integer, or if the key has another type.
+    template <typename Type>
+    std::optional<interval<Type>> read_interval() {
+        const auto first = integer(2);
+        const auto last = first ? integer(3) : std::nullopt;
+        const auto found = last ? read_as<Type>(key()) : typed<const Type>{nullptr, true};
+        return found.is_wrong ? std::nullopt
+                              : std::optional(interval<Type>{found.value, *first, *last});
     }
 
     /// Returns the integer in a word. Writes an error if it is invalid.

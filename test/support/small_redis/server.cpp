@@ -95,19 +95,27 @@ void server::run(execution& e, const command& c) {
     }
 }
 
-/// Checks in the order of processCommand in server.c.
-bool server::refuses(execution& e, const command& c) {
+bool server::lacks_rights(execution& e, const command& c, std::string_view code,
+                          std::string_view denied_command, std::string_view denied_key) const {
     if (access.denies(c.name)) {
-        e.out.error(about("NOPERM", dialect_.denied_command, c));
+        e.out.error(about(code, denied_command, c));
         return true;
     }
     if (denies_keys(c, e.arguments)) {
-        e.out.error(with_code("NOPERM", dialect_.denied_key));
+        e.out.error(with_code(code, denied_key));
+        return true;
+    }
+    return false;
+}
+
+/// Checks in the order of processCommand in server.c.
+bool server::refuses(execution& e, const command& c) {
+    if (lacks_rights(e, c, "NOPERM", dialect_.denied_command, dialect_.denied_key)) {
         return true;
     }
     if (cluster) {
         if (const route to = find_route(e, c); to.where != place::here) {
-            redirect(to, e.out);
+            e.out.error(redirection(to));
             return true;
         }
     }
@@ -147,12 +155,8 @@ bool server::refuses_in_script(execution& e, const command& c) {
         e.out.error(with_code("ERR", dialect_.forbidden_in_script));
         return true;
     }
-    if (access.denies(c.name)) {
-        e.out.error(about("ERR", dialect_.denied_command_in_script, c));
-        return true;
-    }
-    if (denies_keys(c, e.arguments)) {
-        e.out.error(with_code("ERR", dialect_.denied_key_in_script));
+    if (lacks_rights(e, c, "ERR", dialect_.denied_command_in_script,
+                     dialect_.denied_key_in_script)) {
         return true;
     }
     if (c.has(command::writes) && refuses_write(e)) {
@@ -268,29 +272,24 @@ server::route server::find_route(execution& e, const command& c) {
     return {all.is_ours(slot) ? place::here : place::moved, slot};
 }
 
-void server::redirect(const route& to, reply& out) const {
+std::string server::redirection(const route& to) const {
     switch (to.where) {
         case place::moved:
-            out.error("MOVED " + std::to_string(to.slot) + ' ' + cluster->owner(to.slot));
-            break;
+            return "MOVED " + std::to_string(to.slot) + ' ' + cluster->owner(to.slot);
         case place::ask:
-            out.error("ASK " + std::to_string(to.slot) + ' ' + cluster->peer(to.slot));
-            break;
+            return "ASK " + std::to_string(to.slot) + ' ' + cluster->peer(to.slot);
         case place::try_again:
-            out.error("TRYAGAIN Multiple keys request during rehashing of slot");
-            break;
+            return "TRYAGAIN Multiple keys request during rehashing of slot";
         case place::cross_slot:
-            out.error("CROSSSLOT Keys in request don't hash to the same slot");
-            break;
+            return "CROSSSLOT Keys in request don't hash to the same slot";
         case place::unserved:
-            out.error("CLUSTERDOWN Hash slot not served");
-            break;
+            return "CLUSTERDOWN Hash slot not served";
         case place::down:
-            out.error("CLUSTERDOWN The cluster is down");
-            break;
+            return "CLUSTERDOWN The cluster is down";
         case place::here:
             break;
     }
+    return {};
 }
 
 /// Follows trackingRememberKeys in tracking.c.

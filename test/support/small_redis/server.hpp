@@ -117,9 +117,13 @@ private:
     [[nodiscard]] bool refuses(execution& e, const command& c);
     [[nodiscard]] bool refuses_in_script(execution& e, const command& c);
     [[nodiscard]] bool refuses_write(execution& e) const;
+    /// Returns true and writes an error if the command or one of its keys is denied.
+    [[nodiscard]] bool lacks_rights(execution& e, const command& c, std::string_view code,
+                                    std::string_view denied_command,
+                                    std::string_view denied_key) const;
     [[nodiscard]] bool denies_keys(const command& c, words command) const;
     [[nodiscard]] route find_route(execution& e, const command& c);
-    void redirect(const route& to, reply& out) const;
+    [[nodiscard]] std::string redirection(const route& to) const;
     void track(execution& e, const command& c);
     void remove_expired(std::string_view name);
     void signal(std::string_view name);

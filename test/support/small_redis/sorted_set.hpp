@@ -34,6 +34,7 @@ public:
     };
 
     [[nodiscard]] const std::vector<member>& members() const noexcept { return members_; }
+    [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
     [[nodiscard]] std::optional<double> score(std::string_view name) const noexcept;
     /// Adds a member, or changes its score.
     void put(std::string_view name, double score);

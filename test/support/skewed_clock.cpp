@@ -3,8 +3,9 @@
 // A library for LD_PRELOAD. It moves the wall clock of the process by COLOCK_CLOCK_AHEAD seconds, which may
 // be negative. Monotonic clocks are unchanged.
 
+#include "wall_clock_preload.hpp"
+
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,23 +31,6 @@ int clock_gettime(clockid_t clock, timespec* to) noexcept {
         to->tv_sec += ahead();
     }
     return static_cast<int>(result);
-}
-
-int gettimeofday(timeval* to, void* /*zone*/) noexcept {
-    timespec now{};
-    const int result = ::clock_gettime(CLOCK_REALTIME, &now);
-    to->tv_sec = now.tv_sec;
-    to->tv_usec = now.tv_nsec / 1000;
-    return result;
-}
-
-time_t time(time_t* to) noexcept {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    if (to != nullptr) {
-        *to = now.tv_sec;
-    }
-    return now.tv_sec;
 }
 
 }  // extern "C"

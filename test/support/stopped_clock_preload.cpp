@@ -4,11 +4,12 @@
 // microseconds since 1970. If the content is 0, the clock shows the time of the machine. Monotonic clocks are
 // unchanged.
 
+#include "wall_clock_preload.hpp"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,23 +51,6 @@ int clock_gettime(clockid_t clock, timespec* to) noexcept {
         }
     }
     return static_cast<int>(result);
-}
-
-int gettimeofday(timeval* to, void* /*zone*/) noexcept {
-    timespec now{};
-    const int result = ::clock_gettime(CLOCK_REALTIME, &now);
-    to->tv_sec = now.tv_sec;
-    to->tv_usec = now.tv_nsec / 1000;
-    return result;
-}
-
-time_t time(time_t* to) noexcept {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    if (to != nullptr) {
-        *to = now.tv_sec;
-    }
-    return now.tv_sec;
 }
 
 /// Between two reads of the wall clock, Valkey adds the time that a processor counter has measured. It looks

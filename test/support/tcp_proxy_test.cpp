@@ -102,6 +102,22 @@ void with_proxy(redis_server& server, Test test) {
     }());
 }
 
+/// Expects that the SET command is cut off, and no other command.
+asio::awaitable<void> check_one_cut(tcp_proxy& proxy, talk& line) {
+    std::string reply = co_await line.ask("PING");
+    BOOST_TEST(reply == "+PONG");
+    reply = co_await line.ask("SET x 1");
+    BOOST_TEST(reply == "reset");
+    BOOST_TEST(proxy.cuts() == 1U);
+}
+
+asio::awaitable<void> check_set_on_new_connection(tcp_proxy& proxy) {
+    talk line(co_await asio::this_coro::executor);
+    co_await line.connect(proxy.port());
+    const std::string reply = co_await line.ask("SET x 1");
+    BOOST_TEST(reply == "+OK");
+}
+
 constexpr auto long_enough = 50ms;  // A time in which an unwanted event would have happened.
 
 }  // namespace
@@ -264,16 +280,9 @@ BOOST_AUTO_TEST_CASE(cut_before_request_prevents_its_execution) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.cut_before_request("SET");
-        std::string reply = co_await line.ask("PING");
-        BOOST_TEST(reply == "+PONG");
-        reply = co_await line.ask("SET x 1");
-        BOOST_TEST(reply == "reset");
-        BOOST_TEST(proxy.cuts() == 1U);
+        co_await check_one_cut(proxy, line);
         BOOST_TEST(!server.has("x"));
-        talk again(co_await asio::this_coro::executor);
-        co_await again.connect(proxy.port());
-        reply = co_await again.ask("SET x 1");
-        BOOST_TEST(reply == "+OK");
+        co_await check_set_on_new_connection(proxy);
         BOOST_TEST(proxy.cuts() == 1U);
     });
 }
@@ -282,16 +291,9 @@ BOOST_AUTO_TEST_CASE(cut_before_reply_hides_an_executed_request) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.cut_before_reply("SET");
-        std::string reply = co_await line.ask("PING");
-        BOOST_TEST(reply == "+PONG");
-        reply = co_await line.ask("SET x 1");
-        BOOST_TEST(reply == "reset");
-        BOOST_TEST(proxy.cuts() == 1U);
+        co_await check_one_cut(proxy, line);
         BOOST_TEST(server.has("x"));
-        talk again(co_await asio::this_coro::executor);
-        co_await again.connect(proxy.port());
-        reply = co_await again.ask("SET x 1");
-        BOOST_TEST(reply == "+OK");
+        co_await check_set_on_new_connection(proxy);
     });
 }
 

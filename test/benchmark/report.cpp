@@ -398,12 +398,12 @@ json ratios_to_json(const std::vector<row>& rows) {
         }
         json object = first.parameters;
         object["workload"] = first.workload;
-        for (const auto& [name, value] : first.figures.items()) {
+        for (const auto& figure : first.figures.items()) {
             const auto median_of = [&](std::string_view client) {
-                return summarize(rows, first.workload, client, first.parameters, name);
+                return summarize(rows, first.workload, client, first.parameters, figure.key());
             };
             if (const auto of_medians = ratio(median_of("colock"), median_of("raw"))) {
-                object[name] = *of_medians;
+                object[figure.key()] = *of_medians;
             }
         }
         list.push_back(std::move(object));

@@ -24,6 +24,13 @@ std::uint64_t number_behind(std::string_view prefix, std::string_view text) {
     return result;
 }
 
+/// Returns null if there is no such key, or if it has expired.
+const small_redis::record* live(const small_redis::keyspace& keys, std::string_view name,
+                                wall_milliseconds now) {
+    const small_redis::record* const found = keys.find(name);
+    return found == nullptr || now > found->expires ? nullptr : found;
+}
+
 /// Returns whether the text is a token: 40 digits, with an optional prefix and label. No foreign value looks
 /// like this.
 bool is_token(std::string_view text) {
@@ -121,8 +128,8 @@ wall_milliseconds stored_key::marked_until() const {
 stored_key read_key(const small_redis::keyspace& keys, std::string_view name,
                     wall_milliseconds now) {
     stored_key result;
-    const small_redis::record* const found = keys.find(name);
-    if (found == nullptr || now > found->expires) {
+    const small_redis::record* const found = live(keys, name, now);
+    if (found == nullptr) {
         return result;
     }
     result.exists = true;
@@ -152,8 +159,8 @@ stored_record read_record(const small_redis::keyspace& keys, std::string_view na
                           wall_milliseconds now) {
     constexpr core::milliseconds week = std::chrono::hours(24 * 7);
     stored_record result;
-    const small_redis::record* const found = keys.find(name);
-    if (found == nullptr || now > found->expires) {
+    const small_redis::record* const found = live(keys, name, now);
+    if (found == nullptr) {
         return result;
     }
     const auto* const fields = std::get_if<small_redis::hash>(&found->content);
@@ -180,14 +187,12 @@ stored_record read_record(const small_redis::keyspace& keys, std::string_view na
 stored_result read_result(const small_redis::keyspace& keys, std::string_view key,
                           wall_milliseconds now) {
     stored_result result;
-    const small_redis::record* const found = keys.find(key);
-    if (found == nullptr || now > found->expires) {
-        return result;
-    }
-    result.exists = true;
-    result.left = core::milliseconds(found->expires - now);
-    if (const auto* const text = std::get_if<std::string>(&found->content)) {
-        (text->starts_with(result_prefix) ? result.record : result.token) = *text;
+    if (const small_redis::record* const found = live(keys, key, now)) {
+        result.exists = true;
+        result.left = core::milliseconds(found->expires - now);
+        if (const auto* const text = std::get_if<std::string>(&found->content)) {
+            (text->starts_with(result_prefix) ? result.record : result.token) = *text;
+        }
     }
     return result;
 }
@@ -217,16 +222,14 @@ std::string waiters_of(std::string_view key) {
 
 bool has_ticket(const small_redis::keyspace& keys, std::string_view key, std::uint64_t client,
                 wall_milliseconds now) {
-    const small_redis::record* const found =
-        keys.find(waiters_of(key) + ":" + std::to_string(client));
-    return found != nullptr && now <= found->expires;
+    return live(keys, waiters_of(key) + ":" + std::to_string(client), now) != nullptr;
 }
 
 stored_waiters read_waiters(const small_redis::keyspace& keys, std::string_view key,
                             wall_milliseconds now) {
     stored_waiters result;
-    const small_redis::record* const found = keys.find(waiters_of(key));
-    if (found == nullptr || now > found->expires) {
+    const small_redis::record* const found = live(keys, waiters_of(key), now);
+    if (found == nullptr) {
         return result;
     }
     const auto* const set = std::get_if<small_redis::sorted_set>(&found->content);

@@ -12,6 +12,7 @@
 #include "support/vote_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <iterator>
 #include <utility>
@@ -54,27 +55,10 @@ std::vector<std::string> names_in(const kinds::command& command) {
 }
 
 std::string name_of(purpose what) {
-    switch (what) {
-        case purpose::acquire:
-            return "acquire";
-        case purpose::adopt:
-            return "adopt";
-        case purpose::extend:
-            return "extend";
-        case purpose::release:
-            return "release";
-        case purpose::remaining:
-            return "remaining";
-        case purpose::heal:
-            return "heal";
-        case purpose::raise:
-            return "raise";
-        case purpose::retake:
-            return "retake";
-        case purpose::next_value:
-            return "next value";
-    }
-    return "?";
+    static constexpr std::array names = {"acquire", "adopt", "extend", "release",   "remaining",
+                                         "heal",    "raise", "retake", "next value"};
+    static_assert(names.size() == static_cast<std::size_t>(purpose::next_value) + 1);
+    return names[static_cast<std::size_t>(what)];
 }
 
 std::string words(const request& r) {
@@ -342,6 +326,20 @@ client_waiters client::waiters_for(const std::string& key) const {
         }
     }
     return result;
+}
+
+void report_outages(voter& one, std::size_t index,
+                    const std::vector<std::unique_ptr<client>>& clients) {
+    one.on_down = [&clients, index](std::size_t node) {
+        for (const auto& c : clients) {
+            c->to(index).reset(node, std::nullopt);
+        }
+    };
+    one.on_failover_message = [&clients, index](std::size_t sentinel) {
+        for (const auto& c : clients) {
+            c->to(index).on_failover_message(sentinel);
+        }
+    };
 }
 
 bool waits_in(const std::vector<std::unique_ptr<client>>& clients, const std::string& key,

@@ -443,6 +443,10 @@ private:
     bool stopped_ = false;
 };
 
+/// Lets the clients learn when a server of the instance stops, and of its failovers.
+void report_outages(voter& one, std::size_t index,
+                    const std::vector<std::unique_ptr<client>>& clients);
+
 /// Returns whether this waiter for the key still waits in one of these clients.
 [[nodiscard]] bool waits_in(const std::vector<std::unique_ptr<client>>& clients,
                             const std::string& key, const stored_waiter& one);

@@ -173,16 +173,7 @@ void schedule::populate() {
         kind.speaks = dialects[dialect_dice_.below(dialects.size())];
         voter& one = *voters_.emplace_back(std::make_unique<voter>(world_, i, kind));
         checker_.watch(i);
-        one.on_down = [this, i](std::size_t node) {
-            for (auto& c : clients_) {
-                c->to(i).reset(node, std::nullopt);
-            }
-        };
-        one.on_failover_message = [this, i](std::size_t sentinel) {
-            for (auto& c : clients_) {
-                c->to(i).on_failover_message(sentinel);
-            }
-        };
+        report_outages(one, i, clients_);
     }
     if (world_.random.chance(0.8) && !takes_several_) {
         resources_.pop_back();

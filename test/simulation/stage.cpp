@@ -3,7 +3,6 @@
 #include "simulation/stage.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace colock::simulation {
 namespace {
@@ -36,16 +35,7 @@ stage::stage(const cast& who, bool trace)
             grants_.push_back({now(), i, token});
             tell(token);
         };
-        s.on_down = [this, i](std::size_t node) {
-            for (auto& c : clients_) {
-                c->to(i).reset(node, std::nullopt);
-            }
-        };
-        s.on_failover_message = [this, i](std::size_t sentinel) {
-            for (auto& c : clients_) {
-                c->to(i).on_failover_message(sentinel);
-            }
-        };
+        report_outages(s, i, clients_);
     }
     for (std::size_t i = 0; i != who.clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));

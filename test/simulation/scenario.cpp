@@ -18,13 +18,12 @@ const std::vector<scenario>& scenarios() {
     static const std::vector<scenario> all = [] {
         std::vector<scenario> result;
         for (const auto theme :
-             {cancellation_scenarios, renewal_scenarios, clock_scenarios, outage_scenarios,
-              fence_scenarios, reader_scenarios, writer_scenarios, downgrade_scenarios,
-              queue_scenarios, failover_scenarios, overload_scenarios, permit_scenarios,
-              refusal_scenarios, record_scenarios, several_scenarios, order_scenarios,
-              result_scenarios}) {
-            const std::vector<scenario> its = theme();
-            result.insert(result.end(), its.begin(), its.end());
+             {&cancellation_scenarios, &renewal_scenarios, &clock_scenarios, &outage_scenarios,
+              &fence_scenarios, &reader_scenarios, &writer_scenarios, &downgrade_scenarios,
+              &queue_scenarios, &failover_scenarios, &overload_scenarios, &permit_scenarios,
+              &refusal_scenarios, &record_scenarios, &several_scenarios, &order_scenarios,
+              &result_scenarios}) {
+            result.insert(result.end(), theme->begin(), theme->end());
         }
         return result;
     }();
@@ -40,17 +39,17 @@ const scenario* find_scenario(std::string_view name) {
 std::vector<std::string> play(const scenario& s, bool trace) {
     const auto play_one = [&s](int take, bool told) {
         if (told) {
-            std::cout << "take " << take + 1 << " of " << s.takes << '\n';
+            std::cout << "take " << take + 1 << " of " << s.script.takes << '\n';
         }
         if (!s.profile.empty()) {
             return run_schedule(*find_profile(s.profile), static_cast<std::uint64_t>(take), told)
                 .violations;
         }
         stage on(s.cast, told);
-        s.script(on, take);
+        s.script.play(on, take);
         return on.finish();
     };
-    for (int take = 0; take != s.takes; ++take) {
+    for (int take = 0; take != s.script.takes; ++take) {
         std::vector<std::string> violations = play_one(take, false);
         if (!violations.empty()) {
             return trace ? play_one(take, true) : violations;

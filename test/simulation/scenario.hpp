@@ -11,15 +11,20 @@
 
 namespace colock::simulation {
 
+/// What a scenario plays.
+struct script {
+    void (*play)(stage& s, int take);
+    int takes = 1;  ///< Number of times it is played, each with a variation.
+};
+
 /// A test of one fault, as a script. It checks specific facts at each step, in addition to the checkers. Its
 /// name is that of its ctest.
 struct scenario {
     std::string_view name;
     std::string_view what;
-    simulation::cast cast;
-    int takes;  ///< Number of times it is played, each with a variation.
-    void (*script)(stage& s, int take);
+    simulation::script script;
     std::vector<std::string_view> catches;  ///< Mutants that must make it fail.
+    simulation::cast cast{};
     std::string_view profile{};  ///< Replaces the script: each take is a schedule of this profile.
 };
 

@@ -11,6 +11,11 @@ namespace colock::simulation {
 namespace {
 
 constexpr auto for_long = true_time(10s);
+constexpr deployment sentinels{topology::sentinel, 1};
+
+cast two_clients(const deployment& servers, duration quarantine = {}) {
+    return {.instances = 1, .clients = 2, .quarantine = quarantine, .deployment = servers};
+}
 
 /// The lock of client 0 has reached no replica when its server dies.
 void promoted_replica_lacks_a_lock(stage& s, int) {
@@ -167,58 +172,48 @@ void grant_that_no_replica_has(stage& s, int) {
 
 }  // namespace
 
-std::vector<scenario> failover_scenarios() {
-    return {
-        {"fault_67_sim_promoted_replica_lacks_a_lock",
-         "Sentinels promote a replica that lacks a lock",
-         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
-         1,
-         promoted_replica_lacks_a_lock,
-         {"failover_quarantine_off"}},
-        {"fault_67_sim_lost_lock_without_quarantine",
-         "Sentinels promote a replica without a quarantine, and two clients hold the lock",
-         {1, 2, ordinary, {}, {topology::sentinel, 1}},
-         1,
-         lost_lock_without_quarantine,
-         {"extend_without_token_check", "never_renews"}},
-        {"fault_67_sim_failover_noticed_late",
-         "a client uses the old master after others have noticed the failover",
-         {1, 2, ordinary, 300ms, {topology::sentinel, 1}},
-         1,
-         failover_noticed_late,
-         {"failover_quarantine_off", "all_notice_at_once"}},
-        {"fault_67_sim_old_master_is_named_by_some",
-         "the old master is alive, and an isolated Sentinel still names it",
-         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
-         2,
-         old_master_is_named_by_some,
-         {"minority_of_the_sentinels", "contradiction_is_ignored"}},
-        {"fault_70_sim_promoted_node_lacks_a_lock",
-         "a cluster promotes a replica that lacks a lock",
-         {1, 2, ordinary, 1s, {topology::cluster, 1}},
-         1,
-         promoted_replica_lacks_a_lock,
-         {"failover_quarantine_off", "first_seen_long_ago"}},
-        {"fault_70_sim_moved_to_a_promoted_node",
-         "a client is redirected to a promoted replica that lacks a lock",
-         {1, 2, ordinary, 1s, {topology::cluster, 1}},
-         1,
-         moved_to_a_promoted_node,
-         {"failover_quarantine_off", "quarantine_after_moved_ignored"}},
-        {"fault_91_sim_another_cluster_at_its_addresses",
-         "another cluster answers at the addresses of the nodes",
-         {1, 2, ordinary, 1s, {topology::cluster}},
-         1,
-         another_cluster_at_its_addresses,
-         {"another_cluster_is_believed", "another_cluster_without_quarantine",
-          "replaced_server_is_trusted"}},
-        {"fault_75_sim_grant_that_no_replica_has",
-         "a replica has not acknowledged a grant when a failover happens",
-         {1, 2, ordinary, {}, {topology::sentinel, 1, 1}},
-         1,
-         grant_that_no_replica_has,
-         {"wait_is_ignored"}},
-    };
-}
+const std::vector<scenario> failover_scenarios = {
+    {"fault_67_sim_promoted_replica_lacks_a_lock",
+     "Sentinels promote a replica that lacks a lock",
+     {promoted_replica_lacks_a_lock},
+     {"failover_quarantine_off"},
+     two_clients(sentinels, 1s)},
+    {"fault_67_sim_lost_lock_without_quarantine",
+     "Sentinels promote a replica without a quarantine, and two clients hold the lock",
+     {lost_lock_without_quarantine},
+     {"extend_without_token_check", "never_renews"},
+     two_clients(sentinels)},
+    {"fault_67_sim_failover_noticed_late",
+     "a client uses the old master after others have noticed the failover",
+     {failover_noticed_late},
+     {"failover_quarantine_off", "all_notice_at_once"},
+     two_clients(sentinels, 300ms)},
+    {"fault_67_sim_old_master_is_named_by_some",
+     "the old master is alive, and an isolated Sentinel still names it",
+     {old_master_is_named_by_some, 2},
+     {"minority_of_the_sentinels", "contradiction_is_ignored"},
+     two_clients(sentinels, 1s)},
+    {"fault_70_sim_promoted_node_lacks_a_lock",
+     "a cluster promotes a replica that lacks a lock",
+     {promoted_replica_lacks_a_lock},
+     {"failover_quarantine_off", "first_seen_long_ago"},
+     two_clients({topology::cluster, 1}, 1s)},
+    {"fault_70_sim_moved_to_a_promoted_node",
+     "a client is redirected to a promoted replica that lacks a lock",
+     {moved_to_a_promoted_node},
+     {"failover_quarantine_off", "quarantine_after_moved_ignored"},
+     two_clients({topology::cluster, 1}, 1s)},
+    {"fault_91_sim_another_cluster_at_its_addresses",
+     "another cluster answers at the addresses of the nodes",
+     {another_cluster_at_its_addresses},
+     {"another_cluster_is_believed", "another_cluster_without_quarantine",
+      "replaced_server_is_trusted"},
+     two_clients({topology::cluster}, 1s)},
+    {"fault_75_sim_grant_that_no_replica_has",
+     "a replica has not acknowledged a grant when a failover happens",
+     {grant_that_no_replica_has},
+     {"wait_is_ignored"},
+     two_clients({topology::sentinel, 1, 1})},
+};
 
 }  // namespace colock::simulation

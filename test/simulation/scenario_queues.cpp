@@ -153,33 +153,27 @@ void reader_behind_a_mutex(stage& s, int take) {
 
 }  // namespace
 
-std::vector<scenario> queue_scenarios() {
-    return {
-        {"fault_59_sim_idle_waiters",
-         "long-waiting clients send few commands and are woken in time",
-         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
-         3,
-         idle_waiters,
-         {"waiter_asks_often", "told_by_one", "ticket_is_left_behind"}},
-        {"fault_56_sim_idle_waiter_behind_a_dead_one",
-         "a long-waiting client is queued behind a client that dies",
-         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
-         1,
-         idle_waiter_behind_a_dead_one,
-         {"queue_never_looks_again"}},
-        {"fault_43_sim_writer_behind_a_reader",
-         "readers and a writer wait in the remote queue",
-         {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
-         1,
-         writer_behind_a_reader,
-         {"mark_before_its_turn", "mark_of_a_guess"}},
-        {"fault_97_sim_reader_behind_a_mutex",
-         "a reader waits behind a mutex while new readers enter",
-         {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
-         2,
-         reader_behind_a_mutex,
-         {"queued_reader_sleeps", "parked_reader_sleeps"}},
-    };
-}
+const std::vector<scenario> queue_scenarios = {
+    {"fault_59_sim_idle_waiters",
+     "long-waiting clients send few commands and are woken in time",
+     {idle_waiters, 3},
+     {"waiter_asks_often", "told_by_one", "ticket_is_left_behind"},
+     telling(3)},
+    {"fault_56_sim_idle_waiter_behind_a_dead_one",
+     "a long-waiting client is queued behind a client that dies",
+     {idle_waiter_behind_a_dead_one},
+     {"queue_never_looks_again"},
+     telling(3)},
+    {"fault_43_sim_writer_behind_a_reader",
+     "readers and a writer wait in the remote queue",
+     {writer_behind_a_reader},
+     {"mark_before_its_turn", "mark_of_a_guess"},
+     telling(5)},
+    {"fault_97_sim_reader_behind_a_mutex",
+     "a reader waits behind a mutex while new readers enter",
+     {reader_behind_a_mutex, 2},
+     {"queued_reader_sleeps", "parked_reader_sleeps"},
+     telling(5)},
+};
 
 }  // namespace colock::simulation

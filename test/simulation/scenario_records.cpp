@@ -119,22 +119,18 @@ void stale_write(stage& s, int take) {
 
 }  // namespace
 
-std::vector<scenario> record_scenarios() {
-    return {
-        {"fault_61_sim_write_without_answer",
-         "the answer to a write is lost, and others write before it is sent again",
-         {1, 2},
-         4,
-         lost_answer,
-         {"write_refused_where_unknown", "write_history_not_kept", "write_with_a_new_id"}},
-        {"fault_62_sim_stale_write",
-         "an erased record is written again after the clock was set back, or the data were lost",
-         {1, 1},
-         2,
-         stale_write,
-         {"record_begins_with_version_1", "record_version_by_clock_only",
-          "record_version_by_counter_only"}},
-    };
-}
+const std::vector<scenario> record_scenarios = {
+    {"fault_61_sim_write_without_answer",
+     "the answer to a write is lost, and others write before it is sent again",
+     {lost_answer, 4},
+     {"write_refused_where_unknown", "write_history_not_kept", "write_with_a_new_id"},
+     with_clients(2, 1)},
+    {"fault_62_sim_stale_write",
+     "an erased record is written again after the clock was set back, or the data were lost",
+     {stale_write, 2},
+     {"record_begins_with_version_1", "record_version_by_clock_only",
+      "record_version_by_counter_only"},
+     with_clients(1, 1)},
+};
 
 }  // namespace colock::simulation

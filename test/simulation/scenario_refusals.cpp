@@ -16,7 +16,6 @@ namespace colock::simulation {
 namespace {
 
 constexpr std::size_t servers = 3;
-constexpr duration for_long = 3s;
 
 /// Returns a mutex, a writer, a reader, or a permit.
 spec lock_of(stage& s, int take) {
@@ -180,51 +179,39 @@ void replica_without_notice(stage& s, int) {
 
 }  // namespace
 
-std::vector<scenario> refusal_scenarios() {
-    return {
-        {"fault_26_sim_lost_scripts",
-         "the servers lose their scripts while a lease is held",
-         {},
-         4,
-         lost_scripts,
-         {"lost_script_is_an_error"}},
-        {"fault_82_sim_no_memory",
-         "the servers have no memory while a lease is held",
-         {servers, 2},
-         4,
-         no_memory,
-         {"renewal_needs_memory"}},
-        {"fault_81_sim_refused_share",
-         "the servers refuse a command that a further reader needs",
-         {servers, 3},
-         8,
-         refused_share,
-         {"share_without_a_try", "counter_before_the_checks"}},
-        {"fault_34_sim_taken_place",
-         "a stranger has the name at which a set of readers is made",
-         {servers, 2},
-         2,
-         taken_place,
-         {"foreign_place_is_overwritten", "counter_before_the_checks"}},
-        {"fault_81_sim_refused_set",
-         "the servers refuse a command that the second reader needs",
-         {servers, 2},
-         6,
-         refused_set,
-         {"new_set_is_left"}},
-        {"fault_34_sim_taken_counter",
-         "a stranger has the name of the fence counter",
-         {servers, 1},
-         3,
-         taken_counter,
-         {"counter_of_a_stranger"}},
-        {"fault_27_sim_replica_without_notice",
-         "a server becomes a replica and keeps its connections",
-         {},
-         1,
-         replica_without_notice,
-         {"replica_is_used_on"}},
-    };
-}
+const std::vector<scenario> refusal_scenarios = {
+    {"fault_26_sim_lost_scripts",
+     "the servers lose their scripts while a lease is held",
+     {lost_scripts, 4},
+     {"lost_script_is_an_error"}},
+    {"fault_82_sim_no_memory",
+     "the servers have no memory while a lease is held",
+     {no_memory, 4},
+     {"renewal_needs_memory"},
+     with_clients(2)},
+    {"fault_81_sim_refused_share",
+     "the servers refuse a command that a further reader needs",
+     {refused_share, 8},
+     {"share_without_a_try", "counter_before_the_checks"},
+     with_clients(3)},
+    {"fault_34_sim_taken_place",
+     "a stranger has the name at which a set of readers is made",
+     {taken_place, 2},
+     {"foreign_place_is_overwritten", "counter_before_the_checks"},
+     with_clients(2)},
+    {"fault_81_sim_refused_set",
+     "the servers refuse a command that the second reader needs",
+     {refused_set, 6},
+     {"new_set_is_left"},
+     with_clients(2)},
+    {"fault_34_sim_taken_counter",
+     "a stranger has the name of the fence counter",
+     {taken_counter, 3},
+     {"counter_of_a_stranger"}},
+    {"fault_27_sim_replica_without_notice",
+     "a server becomes a replica and keeps its connections",
+     {replica_without_notice},
+     {"replica_is_used_on"}},
+};
 
 }  // namespace colock::simulation

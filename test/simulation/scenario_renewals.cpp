@@ -105,39 +105,27 @@ void max_hold(stage& s, int) {
 
 }  // namespace
 
-std::vector<scenario> renewal_scenarios() {
-    return {
-        {"fault_11_sim_release_races_renewal",
-         "a lease is released at any moment around its renewal",
-         {},
-         50,
-         release_races_renewal,
-         {"extend_after_release"}},
-        {"fault_12_sim_renewal_in_flight_at_release",
-         "an extend arrives after the release, and a key is restored before the release",
-         {},
-         2,
-         renewal_in_flight,
-         {"extend_recreates", "heal_not_given_back"}},
-        {"fault_13_sim_renewals_fail_on_a_majority",
-         "renewals fail because two of three instances are unreachable",
-         {},
-         1,
-         renewals_fail,
-         {"loss_without_notice", "never_renews"}},
-        {"fault_14_sim_no_resurrection",
-         "a renewal succeeds after the lease was lost",
-         {},
-         3,
-         no_resurrection,
-         {"no_end_of_validity"}},
-        {"fault_17_sim_max_hold",
-         "a lease is never released and reaches max_hold",
-         {},
-         1,
-         max_hold,
-         {"max_hold_ignored", "never_renews"}},
-    };
-}
+const std::vector<scenario> renewal_scenarios = {
+    {"fault_11_sim_release_races_renewal",
+     "a lease is released at any moment around its renewal",
+     {release_races_renewal, 50},
+     {"extend_after_release"}},
+    {"fault_12_sim_renewal_in_flight_at_release",
+     "an extend arrives after the release, and a key is restored before the release",
+     {renewal_in_flight, 2},
+     {"extend_recreates", "heal_not_given_back"}},
+    {"fault_13_sim_renewals_fail_on_a_majority",
+     "renewals fail because two of three instances are unreachable",
+     {renewals_fail},
+     {"loss_without_notice", "never_renews"}},
+    {"fault_14_sim_no_resurrection",
+     "a renewal succeeds after the lease was lost",
+     {no_resurrection, 3},
+     {"no_end_of_validity"}},
+    {"fault_17_sim_max_hold",
+     "a lease is never released and reaches max_hold",
+     {max_hold},
+     {"max_hold_ignored", "never_renews"}},
+};
 
 }  // namespace colock::simulation

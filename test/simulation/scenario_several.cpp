@@ -15,6 +15,10 @@ namespace {
 /// Sorts after `stage::key`. On a cluster, the two names are in different slots.
 const std::string another = "other";
 
+cast clustered(std::size_t clients) {
+    return {.instances = 1, .clients = clients, .deployment{topology::cluster}};
+}
+
 spec& lock_on_both(stage& s) {
     spec& result = s.lock();
     result.more_names = {another};
@@ -131,47 +135,37 @@ void waiter_lets_others_pass(stage& s, int) {
 
 }  // namespace
 
-std::vector<scenario> several_scenarios() {
-    constexpr deployment telling{topology::standalone, 0, 0, true};
-    constexpr deployment clustered{topology::cluster};
-    return {
-        {"fault_59_sim_waiter_for_several_names",
-         "a waiter for two names is told when the second one is free",
-         {3, 2, {}, {}, telling},
-         1,
-         waiter_is_told,
-         {"multi_hears_of_one_name"}},
-        {"fault_59_sim_end_of_second_name",
-         "a waiter for two names wakes when the second one ends",
-         {1, 2},
-         1,
-         waiter_waits_for_the_end,
-         {"multi_looks_at_one_name"}},
-        {"fault_53_sim_waiter_in_the_way",
-         "a waiter for two names keeps nobody from the first one, while the second is taken",
-         {1, 1},
-         1,
-         waiter_lets_others_pass,
-         {"multi_stands_in_the_way"}},
-        {"fault_54_sim_release_of_several_names",
-         "the release of a name is refused, and those on other nodes are released",
-         {1, 1, {}, {}, clustered},
-         2,
-         release_goes_on,
-         {"multi_undo_stops_at_an_error"}},
-        {"fault_55_sim_release_with_a_name_lost",
-         "one of two names is another client's by now, and the other name is released",
-         {1, 2},
-         1,
-         release_with_a_name_lost,
-         {"multi_release_stops_at_another"}},
-        {"fault_54_sim_undo_of_one_name",
-         "a cluster grants one of two names, and the attempt gives it back",
-         {1, 2, {}, {}, clustered},
-         2,
-         undo_of_one_name,
-         {"multi_partial_is_no"}},
-    };
-}
+const std::vector<scenario> several_scenarios = {
+    {"fault_59_sim_waiter_for_several_names",
+     "a waiter for two names is told when the second one is free",
+     {waiter_is_told},
+     {"multi_hears_of_one_name"},
+     telling(2)},
+    {"fault_59_sim_end_of_second_name",
+     "a waiter for two names wakes when the second one ends",
+     {waiter_waits_for_the_end},
+     {"multi_looks_at_one_name"},
+     with_clients(2, 1)},
+    {"fault_53_sim_waiter_in_the_way",
+     "a waiter for two names keeps nobody from the first one, while the second is taken",
+     {waiter_lets_others_pass},
+     {"multi_stands_in_the_way"},
+     with_clients(1, 1)},
+    {"fault_54_sim_release_of_several_names",
+     "the release of a name is refused, and those on other nodes are released",
+     {release_goes_on, 2},
+     {"multi_undo_stops_at_an_error"},
+     clustered(1)},
+    {"fault_55_sim_release_with_a_name_lost",
+     "one of two names is another client's by now, and the other name is released",
+     {release_with_a_name_lost},
+     {"multi_release_stops_at_another"},
+     with_clients(2, 1)},
+    {"fault_54_sim_undo_of_one_name",
+     "a cluster grants one of two names, and the attempt gives it back",
+     {undo_of_one_name, 2},
+     {"multi_partial_is_no"},
+     clustered(2)},
+};
 
 }  // namespace colock::simulation

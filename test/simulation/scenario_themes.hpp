@@ -5,6 +5,7 @@
 
 #include "simulation/scenario.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -13,26 +14,37 @@
 
 namespace colock::simulation {
 
-std::vector<scenario> cancellation_scenarios();
-std::vector<scenario> renewal_scenarios();
-std::vector<scenario> clock_scenarios();
-std::vector<scenario> outage_scenarios();
-std::vector<scenario> fence_scenarios();
-std::vector<scenario> reader_scenarios();
-std::vector<scenario> writer_scenarios();
-std::vector<scenario> downgrade_scenarios();
-std::vector<scenario> queue_scenarios();
-std::vector<scenario> failover_scenarios();
-std::vector<scenario> overload_scenarios();
-std::vector<scenario> permit_scenarios();
-std::vector<scenario> refusal_scenarios();
-std::vector<scenario> record_scenarios();
-std::vector<scenario> several_scenarios();
-std::vector<scenario> order_scenarios();
-std::vector<scenario> result_scenarios();
+extern const std::vector<scenario> cancellation_scenarios;
+extern const std::vector<scenario> renewal_scenarios;
+extern const std::vector<scenario> clock_scenarios;
+extern const std::vector<scenario> outage_scenarios;
+extern const std::vector<scenario> fence_scenarios;
+extern const std::vector<scenario> reader_scenarios;
+extern const std::vector<scenario> writer_scenarios;
+extern const std::vector<scenario> downgrade_scenarios;
+extern const std::vector<scenario> queue_scenarios;
+extern const std::vector<scenario> failover_scenarios;
+extern const std::vector<scenario> overload_scenarios;
+extern const std::vector<scenario> permit_scenarios;
+extern const std::vector<scenario> refusal_scenarios;
+extern const std::vector<scenario> record_scenarios;
+extern const std::vector<scenario> several_scenarios;
+extern const std::vector<scenario> order_scenarios;
+extern const std::vector<scenario> result_scenarios;
 
-/// The drift bound of a scenario with no special requirement.
-inline constexpr core::drift_bound ordinary{};
+constexpr cast with_clients(std::size_t clients, std::size_t instances = 3) {
+    return {.instances = instances, .clients = clients};
+}
+
+/// The servers support client tracking.
+constexpr cast telling(std::size_t clients, std::size_t instances = 3) {
+    return {.instances = instances, .clients = clients, .deployment{.tells_changes = true}};
+}
+
+/// The servers are quarantined after a restart.
+constexpr cast quarantined(std::size_t clients, std::size_t instances = 3, duration how_long = 1s) {
+    return {.instances = instances, .clients = clients, .quarantine = how_long};
+}
 
 // The times of a lease that is acquired at 0. It is requested at 0.01 ms, granted at 1.01 ms, and the reply
 // arrives at 2.01 ms. It is renewed at 100 ms. Without renewals, it is lost at 280 ms, and valid until 295

@@ -16,9 +16,7 @@ namespace {
 /// Takes and releases a lock, and returns the time. The first attempt of a client waits for its first turn.
 /// Each later attempt is submitted immediately.
 duration take_and_release(stage& s) {
-    taking& first = s.acquire(0);
-    s.run_to(10ms);
-    s.expect(first.held(), "the first lease is granted");
+    taking& first = s.hold(0, s.lock(), 10ms, "the first lease is granted");
     s.release(first);
     s.run_to(20ms);
     return s.now();
@@ -54,7 +52,7 @@ void cancel_after_the_send(stage& s, int) {
 void grant_races_cancellation(stage& s, int take) {
     const duration start = take_and_release(s);
     for (std::size_t i = 0; i != 3; ++i) {
-        s.deafen(0, i, start + 2100us + i * 200us);
+        s.deafen(0, {i}, start + 2100us + i * 200us);
     }
     taking& a = s.acquire(0);
     s.run_to(start + take * 50us);
@@ -75,8 +73,7 @@ void grant_races_cancellation(stage& s, int take) {
 /// Take 0: a connection breaks during the release. Take 1: the process ends before anything is sent. Take 2:
 /// the client is closed during the release. A release itself cannot be cancelled.
 void end_during_release(stage& s, int take) {
-    taking& a = s.acquire(0);
-    s.run_to(50ms);
+    taking& a = s.hold(0, s.lock(), 50ms);
     s.release(a);
     if (take == 1) {
         s.run_to(50005us);
@@ -108,11 +105,8 @@ void end_during_release(stage& s, int take) {
 
 /// Take 0 cancels the acquire of another client. Take 1 closes the client.
 void cancel_during_renewal(stage& s, int take) {
-    taking& a = s.acquire(0);
-    s.run_to(99500us);
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking* b = take == 0 ? &s.acquire(1, patient) : nullptr;
+    taking& a = s.hold(0, s.lock(), 99500us);
+    taking* b = take == 0 ? &s.acquire(1, s.patient_lock()) : nullptr;
     s.run_to(100500us);
     if (take == 0) {
         s.expect(!b->ended(), "the other acquire is in flight");
@@ -145,16 +139,13 @@ void cancel_during_renewal(stage& s, int take) {
 void cancel_while_raising(stage& s, int take) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
-    s.cut_off(0, 0, 40ms);
-    taking& a = s.acquire(0, fenced);
-    s.run_to(10ms);
-    s.expect(a.held(), "two grants are enough");
+    s.cut_off(0, {0}, 40ms);
+    taking& a = s.hold(0, fenced, 10ms, "two grants are enough");
     s.release(a);
     s.run_to(100ms);
     s.expect(s.keys() == 0, "the lease is released");
-    taking& b = s.acquire(0, fenced);
-    s.run_to(102200us);
-    s.expect(!b.ended() && s.keys() == 3, "all instances have granted with different fences");
+    taking& b = s.wait(0, fenced, 102200us);
+    s.expect(s.keys() == 3, "all instances have granted with different fences");
     s.run_to(102200us + take * 50us);
     const bool was_granted = b.ended();
     s.cancel(b);
@@ -183,9 +174,7 @@ void old_set_after_release(stage& s, int) {
     s.run_to(62ms);
     s.expect(s.count(fault::straggler) == 1 && s.has_key(0, a), "the old SET is executed late");
     s.run_to(100ms);
-    taking& b = s.acquire(1);
-    s.run_to(103ms);
-    s.expect(b.held(), "another client can acquire the lock");
+    taking& b = s.hold(1, s.lock(), 103ms, "another client can acquire the lock");
     s.run_to(361ms);
     s.expect(s.has_key(0, a), "the stray key lives for its ttl");
     s.run_to(362ms);
@@ -200,17 +189,11 @@ void old_set_after_release(stage& s, int) {
 /// The first attempt gets no reply in time. When a later attempt succeeds, the first release is still in
 /// flight on broken connections.
 void late_release_of_attempt_1(stage& s, int) {
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    for (std::size_t i = 0; i != 3; ++i) {
-        s.deafen(0, i, 35ms);
-    }
-    taking& a = s.acquire(0, patient);
+    s.deafen(0, {0, 1, 2}, 35ms);
+    taking& a = s.acquire(0, s.patient_lock());
     const std::string first = a.token();
     s.run_to(30500us);
-    for (std::size_t i = 0; i != 3; ++i) {
-        s.user(0).to(i).reset(120ms);
-    }
+    s.break_all(0, 120ms);
     s.run_to(149ms);
     s.expect(a.held() && a.token() != first && s.has_key(0, a) && s.has_key(1, a),
              "a later attempt has won");
@@ -228,7 +211,7 @@ void late_release_of_attempt_1(stage& s, int) {
 /// reader of its client.
 void nobody_answers(stage& s, int take) {
     for (std::size_t i = take == 1 ? 1 : 0; i != 3; ++i) {
-        s.cut_off(0, i, 100ms);
+        s.cut_off(0, {i}, 100ms);
     }
     spec lock = take == 2 ? readers_side_of(s.writers_lock()) : s.lock();
     lock.policy.attempts = 0;

@@ -13,18 +13,14 @@ namespace {
 /// polls or is notified.
 void downgrade_admits_readers(stage& s, int) {
     const bool is_told = s.servers_of(0).kind().tells_changes;
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& before = s.acquire(2, writers);
-    s.run_to(10ms);
-    taking& a = s.acquire(0, writers);
-    s.run_to(20ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& before = s.hold(2, writers, 10ms);
+    taking& a = s.wait(0, writers, 20ms);
     s.release(before);
     s.run_to(100ms);
     taking& b = s.acquire(0, readers);
-    taking& c = s.acquire(1, readers);
-    s.run_to(150ms);
-    s.expect(a.held() && !b.told && !c.told, "only the writer holds the lock");
+    taking& c = s.wait(1, readers, 150ms);
+    s.expect(a.held() && !b.told, "only the writer holds the lock");
     const auto downgrade = s.user(0).downgrade(a.lease, readers);
     s.run_to(152ms);
     s.expect(!b.told && !c.told, "readers wait until a quorum has answered the downgrade");
@@ -34,8 +30,7 @@ void downgrade_admits_readers(stage& s, int) {
     s.run_to(is_told ? 160ms : 220ms);
     s.expect(c.held() && c.token() != a.token(),
              "a reader of another client gets a lease of its own");
-    taking& d = s.acquire(2, writers);
-    s.run_to(400ms);
+    taking& d = s.wait(2, writers, 400ms);
     s.release(a);
     s.run_to(500ms);
     s.release(c);
@@ -49,15 +44,11 @@ void downgrade_admits_readers(stage& s, int) {
 
 /// Two instances do not get the request. A reader may still acquire where one of them has no key.
 void downgrade_without_quorum(stage& s, int) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, writers);
-    s.run_to(10ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, writers, 10ms);
     taking& b = s.acquire(0, readers);
-    taking& c = s.acquire(1, readers);
-    s.run_to(50ms);
-    s.mute(0, 1, 150ms);
-    s.mute(0, 2, 150ms);
+    taking& c = s.wait(1, readers, 50ms);
+    s.mute(0, {1, 2}, 150ms);
     const auto first = s.user(0).downgrade(a.lease, readers);
     s.run_to(90ms);
     s.expect(first->result() == runtime::lease_result::no_quorum,
@@ -71,9 +62,7 @@ void downgrade_without_quorum(stage& s, int) {
     s.run_to(255ms);
     s.expect(second->done() && b.held() && b.token() == a.token(),
              "a second downgrade lets the readers of its client in");
-    s.release(a);
-    s.release(b);
-    s.release(c);
+    s.release(a, b, c);
     s.run_to(260ms);
     s.expect(s.keys() == 0, "no key remains");
 }
@@ -85,10 +74,8 @@ void second_downgrade(stage& s, int) {
     const spec readers = readers_side_of(writers);
     spec others = readers;
     others.policy.lease.ttl = 200ms;
-    taking& a = s.acquire(0, writers);
-    s.run_to(10ms);
-    taking& b = s.acquire(0, readers);
-    s.run_to(20ms);
+    taking& a = s.hold(0, writers, 10ms);
+    taking& b = s.wait(0, readers, 20ms);
     const auto first = s.user(0).downgrade(a.lease, readers);
     s.run_to(21ms);
     const auto second = s.user(0).downgrade(a.lease, others);
@@ -100,16 +87,11 @@ void second_downgrade(stage& s, int) {
     const auto third = s.user(0).downgrade(a.lease, others);
     s.expect(third->done(), "the third downgrade has nothing to do");
     s.run_to(73ms);
-    taking& c = s.acquire(0, readers);
-    s.run_to(80ms);
-    s.expect(c.held() && c.token() != a.token(), "a late reader gets a lease of its own");
-    taking& d = s.acquire(0, others);
-    s.run_to(90ms);
-    s.expect(d.held() && d.token() != a.token(),
-             "a reader with other options gets a lease of its own");
-    for (taking* const one : {&a, &b, &c, &d}) {
-        s.release(*one);
-    }
+    taking& c = s.hold(0, readers, 80ms);
+    s.expect(c.token() != a.token(), "a late reader gets a lease of its own");
+    taking& d = s.hold(0, others, 90ms);
+    s.expect(d.token() != a.token(), "a reader with other options gets a lease of its own");
+    s.release(a, b, c, d);
     s.run_to(95ms);
     s.expect(s.keys() == 0, "no key remains");
 }
@@ -118,10 +100,8 @@ void second_downgrade(stage& s, int) {
 /// closes. Take 2: its holder releases it.
 void lost_during_downgrade(stage& s, int take) {
     using runtime::lease_result;
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, writers);
-    s.run_to(50ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, writers, 50ms);
     taking& b = s.acquire(0, readers);
     if (take == 0) {
         s.instance(0).delete_key(stage::key);

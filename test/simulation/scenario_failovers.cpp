@@ -21,19 +21,13 @@ cast two_clients(const deployment& servers, duration quarantine = {}) {
 void promoted_replica_lacks_a_lock(stage& s, int) {
     voter& servers = s.servers_of(0);
     servers.cut_replication(for_long);
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = 0ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(50ms);
-    s.expect(a.held() && s.keys() == 1, "the lease is held");
+    taking& a = s.hold(0, s.unrenewed_lock(), 50ms);
+    s.expect(s.keys() == 1, "no replica has the key");
     servers.fail_over(servers.owner_of(servers.slot_of(stage::key)), voter::former::dead, 5s);
     s.run_to(60ms);
     s.expect(s.keys() == 0, "the promoted replica lacks the key");
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
-    s.run_to(279ms);
-    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    taking& b = s.wait(1, s.patient_lock(), 279ms);
+    s.expect(a.held(), "only one client holds the lock");
     s.expect(s.count(fault::quarantined) > 0, "the promoted replica is quarantined");
     s.run_to(3s);
     s.expect(b.held(), "the second client acquires the lock afterwards");
@@ -43,17 +37,14 @@ void promoted_replica_lacks_a_lock(stage& s, int) {
 /// The same case without a quarantine. The lock is really lost, and the holder detects this at its renewal.
 void lost_lock_without_quarantine(stage& s, int) {
     s.servers_of(0).cut_replication(for_long);
-    taking& a = s.acquire(0);
-    s.run_to(50ms);
+    taking& a = s.hold(0, s.lock(), 50ms);
     s.servers_of(0).fail_over(0, voter::former::dead, 5s);
     s.run_to(60ms);
-    taking& b = s.acquire(1);
-    s.run_to(70ms);
+    taking& b = s.hold(1, s.lock(), 70ms);
     s.expect(a.held() && b.held(), "two clients hold the lock");
     s.run_to(110ms);
     s.expect(about(a.lost, 102ms), "the first client detects the loss when it renews");
-    s.release(a);
-    s.release(b);
+    s.release(a, b);
 }
 
 /// The old master is alive. No Sentinel reaches client 0 for a while, and it acquires a lock there. Client 1
@@ -66,15 +57,9 @@ void failover_noticed_late(stage& s, int) {
     s.run_to(100ms);
     s.servers_of(0).fail_over(0, voter::former::alive, 10s);
     s.run_to(110ms);
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
-    s.run_to(300ms);
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = 0ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(579ms);
-    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    taking& b = s.wait(1, s.patient_lock(), 300ms);
+    s.hold(0, s.unrenewed_lock(), 579ms);
+    s.expect(!b.held(), "only one client holds the lock");
     s.run_to(1s);
     s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
@@ -92,12 +77,8 @@ void old_master_is_named_by_some(stage& s, int take) {
     s.run_to(500ms);
     s.servers_of(0).fail_over(0, voter::former::alive, 10s);
     s.run_to(3s);
-    taking& b = s.acquire(1);
-    s.run_to(3050ms);
-    s.expect(b.held(), "the new master grants when its quarantine has ended");
-    taking& a = s.acquire(0);
-    s.run_to(3100ms);
-    s.expect(a.told && !a.held(), "the old master is not used any more");
+    taking& b = s.hold(1, s.lock(), 3050ms, "the new master grants when its quarantine has ended");
+    s.fail(0, s.lock(), 3100ms, "the old master is not used any more");
     s.release(b);
 }
 
@@ -107,20 +88,13 @@ void moved_to_a_promoted_node(stage& s, int) {
     voter& cluster = s.servers_of(0);
     const std::size_t slot = cluster.slot_of(stage::key);
     const std::size_t to = (slot + 1) % voter::master_count;
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = 0ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(10ms);
-    s.expect(a.held(), "the lease is held");
+    taking& a = s.hold(0, s.unrenewed_lock(), 10ms);
     cluster.cut_replication(for_long);
     cluster.move_slot(slot, to);
     s.expect(s.has_key(0, a), "the key moves with its slot");
     cluster.fail_over(to, voter::former::dead, 5s);
     s.expect(!s.has_key(0, a), "the promoted replica lacks the key");
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
-    s.run_to(20ms);
+    taking& b = s.wait(1, s.patient_lock(), 20ms);
     s.expect(s.count(fault::moved) > 0, "the former node redirects the command");
     s.run_to(279ms);
     s.expect(a.held() && !b.held(), "only one client holds the lock");
@@ -132,18 +106,11 @@ void moved_to_a_promoted_node(stage& s, int) {
 /// Another cluster answers at the addresses of the first one, which has granted a lock. It has been up for a
 /// long time.
 void another_cluster_at_its_addresses(stage& s, int) {
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = 0ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(10ms);
-    s.expect(a.held(), "the lease is held");
+    taking& a = s.hold(0, s.unrenewed_lock(), 10ms);
     s.servers_of(0).become_another_cluster(5);
     s.expect(!s.has_key(0, a), "the other cluster lacks the key");
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
-    s.run_to(279ms);
-    s.expect(a.held() && !b.held(), "the other cluster grants nothing at first");
+    taking& b = s.wait(1, s.patient_lock(), 279ms);
+    s.expect(a.held(), "the other cluster grants nothing at first");
     s.run_to(2900ms);
     s.expect(!b.held(), "the other cluster grants nothing right after its map is followed");
     s.run_to(4s);
@@ -154,16 +121,13 @@ void another_cluster_at_its_addresses(stage& s, int) {
 /// The replica is cut off and then promoted.
 void grant_that_no_replica_has(stage& s, int) {
     s.servers_of(0).cut_replication(true_time(100ms));
-    taking& a = s.acquire(0);
-    s.run_to(30ms);
-    s.expect(a.told && !a.granted(), "the grant is rejected");
+    s.fail(0, s.lock(), 30ms, "the grant is rejected");
     s.expect(s.count(fault::not_replicated) == 1, "the replica has not acknowledged the grant");
     s.expect(s.keys() == 0, "the grant is rolled back");
     s.servers_of(0).fail_over(0, voter::former::dead, 20ms);
     s.run_to(200ms);
-    taking& b = s.acquire(1);
-    s.run_to(220ms);
-    s.expect(b.held() && s.has_key(0, b), "a grant counts when a replica has acknowledged it");
+    taking& b = s.hold(1, s.lock(), 220ms);
+    s.expect(s.has_key(0, b), "a grant counts when a replica has acknowledged it");
     s.servers_of(0).fail_over(1, voter::former::dead, 20ms);
     s.run_to(230ms);
     s.expect(s.has_key(0, b), "the promoted replica has the key");

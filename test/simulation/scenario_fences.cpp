@@ -23,24 +23,19 @@ void fence_told_to_too_few(stage& s, int) {
     };
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
-    taking& a = s.acquire(0, fenced);
-    s.run_to(10ms);
-    s.expect(a.held() && s.keys() == 5, "all instances grant the first lease");
+    taking& a = s.hold(0, fenced, 10ms);
+    s.expect(s.keys() == 5, "all instances grant the first lease");
     s.release(a);
     s.run_to(20ms);
     down(1, 5, 50ms);
     for (int i = 0; i != 3; ++i) {
-        taking& alone = s.acquire(0, fenced);
-        s.run_to(s.now() + 10ms);
-        s.expect(alone.told && !alone.granted(), "one grant is not a majority");
+        s.fail(0, fenced, s.now() + 10ms, "one grant is not a majority");
     }
     s.run_to(300ms);
     down(3, 5, 150ms);
-    taking& b = s.acquire(0, fenced);
-    s.run_to(301500us);
-    s.expect(s.has_key(0, b) && s.has_key(1, b) && s.has_key(2, b),
-             "three instances grant the lock");
-    s.mute(0, 2, 400ms);
+    taking& b = s.wait(0, fenced, 301500us);
+    s.expect(s.keys(b) == 3, "three instances grant the lock");
+    s.mute(0, {2}, 400ms);
     s.run_to(310ms);
     s.expect(!b.told, "the attempt waits while two of five have stored the fence");
     s.run_to(360ms);
@@ -48,22 +43,16 @@ void fence_told_to_too_few(stage& s, int) {
     s.run_to(700ms);
     s.expect(s.keys() == 0, "the grants are rolled back");
     down(0, 2, 100ms);
-    taking& c = s.acquire(1, fenced);
-    s.run_to(710ms);
-    s.expect(c.held(), "the other instances form a majority");
+    taking& c = s.hold(1, fenced, 710ms, "the other instances form a majority");
     s.release(c);
 }
 
 /// The process pauses between the first and the second vote on its hand-off, until the validity is over.
 void hand_off_after_the_end(stage& s, int) {
-    spec& fenced = s.lock();
+    spec& fenced = s.patient_lock();
     fenced.policy.set_kind(kinds::fenced);
-    fenced.policy.attempts = 0;
-    taking& a = s.acquire(0, fenced);
-    s.run_to(50ms);
-    s.expect(a.held(), "the lease is held");
-    s.deafen(0, 1, 53ms);
-    s.deafen(0, 2, 53ms);
+    taking& a = s.hold(0, fenced, 50ms);
+    s.deafen(0, {1, 2}, 53ms);
     taking& b = s.hand_off(a, fenced);
     s.run_to(52500us);
     s.expect(!b.told, "one vote does not complete the hand-off");
@@ -75,22 +64,26 @@ void hand_off_after_the_end(stage& s, int) {
     s.release(b);
 }
 
+/// Hands a lease off ten times inside client 0. Each holder gets another fence. Returns the last one.
+taking& hand_off_often(stage& s, const spec& lock) {
+    taking* a = &s.hold(0, lock, 10ms);
+    for (int i = 0; i != 10; ++i) {
+        a = &s.hand_off(*a, lock);
+        s.run_for(4ms);
+        s.expect(a->handed_off(), "the lease is handed off, with another fence");
+    }
+    return *a;
+}
+
 /// A server has lost its last writes, and with them the fences that it counted. It still has the key.
 void hand_off_after_a_rollback(stage& s, int) {
-    spec& fenced = s.lock();
+    spec& fenced = s.patient_lock();
     fenced.policy.set_kind(kinds::fenced);
-    fenced.policy.attempts = 0;
-    taking* a = &s.acquire(0, fenced);
-    s.run_to(10ms);
-    for (int i = 0; i != 10; ++i) {
-        a = &s.hand_off(*a, fenced);
-        s.run_to(s.now() + 4ms);
-        s.expect(a->handed_off(), "the lease is handed off");
-    }
+    taking& a = hand_off_often(s, fenced);
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(95ms);
-    s.expect(s.has_key(0, *a), "the key still exists");
-    taking& b = s.hand_off(*a, fenced);
+    s.expect(s.has_key(0, a), "the key still exists");
+    taking& b = s.hand_off(a, fenced);
     s.run_to(99ms);
     s.expect(s.count(fault::quarantined) > 0, "the rolled back server is not asked for a fence");
     s.run_to(400ms);
@@ -105,28 +98,19 @@ void hand_off_after_a_rollback(stage& s, int) {
 void reader_after_a_rollback(stage& s, int) {
     spec& writers = s.writers_lock();
     writers.policy.set_kind(kinds::fenced_writer);
-    taking* w = &s.acquire(0, writers);
-    s.run_to(10ms);
-    for (int i = 0; i != 10; ++i) {
-        w = &s.hand_off(*w, writers);
-        s.run_to(s.now() + 4ms);
-        s.expect(w->handed_off(), "the lease is handed off, with another fence");
-    }
+    hand_off_often(s, writers);
     s.user(0).crash();
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(1500ms);
-    taking& r = s.acquire(1, readers_side_of(writers));
-    s.run_to(1510ms);
-    s.expect(r.held(), "a reader acquires the lock after the quarantine");
+    taking& r = s.hold(1, readers_side_of(writers), 1510ms,
+                       "a reader acquires the lock after the quarantine");
     s.release(r);
 }
 
 /// Third parties delete the keys on two instances. The client has a waiter for an equal lock.
 void lost_lease_with_a_waiter(stage& s, int) {
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& a = s.acquire(0, patient);
-    s.run_to(50ms);
+    spec& patient = s.patient_lock();
+    taking& a = s.hold(0, patient, 50ms);
     taking& b = s.acquire(0, patient);
     s.instance(0).delete_key(stage::key);
     s.instance(1).delete_key(stage::key);

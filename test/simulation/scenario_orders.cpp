@@ -8,9 +8,8 @@
 #include "kinds/fifo/fifo.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
+#include <tuple>
 #include <vector>
 
 namespace colock::simulation {
@@ -41,6 +40,16 @@ spec& generous_lock(stage& s, bool is_fenced = false) {
     return result;
 }
 
+/// Lets these users acquire the lock, one every 10 ms. The first holds it, and the others wait.
+template <std::size_t First, std::size_t... Others>
+auto line_up(stage& s, const spec& lock) {
+    const auto wait = [&](std::size_t user) -> taking& {
+        return s.wait(user, lock, s.now() + 10ms);
+    };
+    return std::tuple<taking&, decltype(wait(Others))...>{s.hold(First, lock, s.now() + 10ms),
+                                                          wait(Others)...};
+}
+
 stored_waiters waiters_at(stage& s) {
     return s.instance(0).waiters(stage::key);
 }
@@ -54,9 +63,9 @@ bool has_place(stage& s, const taking& t) {
 }
 
 /// Checks that each waiter holds the lock in turn, woken as soon as the previous one has released it.
-void expect_turns(stage& s, const std::vector<taking*>& in_order) {
+void expect_turns(stage& s, const std::vector<taking*>& in_order, duration wake_up = 10ms) {
     for (taking* const one : in_order) {
-        s.run_to(s.now() + 10ms);
+        s.run_for(wake_up);
         s.expect(one->held(), "the next waiter in the order of arrival holds the lock");
         s.release(*one);
     }
@@ -65,20 +74,16 @@ void expect_turns(stage& s, const std::vector<taking*>& in_order) {
 /// Two clients die while two tasks of each wait. The client behind them is granted when their tickets have
 /// expired.
 void dead_clients(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    for (const std::size_t user : {1U, 1U, 2U, 2U, 3U}) {
-        s.acquire(user, ordered_lock(s, short_refresh));
-        s.run_to(s.now() + 10ms);
-    }
+    const spec& lock = ordered_lock(s, short_refresh);
+    auto [holder, a, b, c, d, next] = line_up<0, 1, 1, 2, 2, 3>(s, lock);
     s.user(1).crash();
     s.user(2).crash();
-    taking& last = s.acquire(3, ordered_lock(s, short_refresh));
+    taking& last = s.acquire(3, lock);
     const duration died = s.now();
     s.release(holder);
     s.run_to(died + 4 * short_refresh + 20ms);
-    s.expect(s.grants().size() == 2, "dead clients cost the time of one ticket");
-    s.run_to(s.now() + 10ms);
+    s.expect(next.held() && s.grants().size() == 2, "dead clients cost the time of one ticket");
+    s.run_for(10ms);
     s.expect(!last.told, "the first task of the living client is granted first");
     s.user(3).close();
 }
@@ -86,14 +91,9 @@ void dead_clients(stage& s, int) {
 /// The client behind the dead ones has left before they die. The next client that arrives is granted
 /// immediately.
 void dead_clients_alone(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    for (const std::size_t user : {1U, 1U, 2U, 2U}) {
-        s.acquire(user, ordered_lock(s, short_refresh));
-        s.run_to(s.now() + 10ms);
-    }
-    taking& last = s.acquire(3, ordered_lock(s, long_refresh));
-    s.run_to(60ms);
+    const spec& lock = ordered_lock(s, short_refresh);
+    auto [holder, a, b, c, d] = line_up<0, 1, 1, 2, 2>(s, lock);
+    taking& last = s.wait(3, ordered_lock(s, long_refresh), 60ms);
     s.user(1).crash();
     s.user(2).crash();
     s.release(holder);
@@ -101,22 +101,14 @@ void dead_clients_alone(stage& s, int) {
     s.cancel(last);
     s.run_to(320ms);
     s.expect(waiters_at(s).members.size() == 4, "the dead have left their places");
-    taking& next = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(330ms);
-    s.expect(next.held(), "all the dead are skipped together");
-    s.release(next);
+    s.release(s.hold(0, lock, 330ms, "all the dead are skipped together"));
 }
 
 /// The waiters keep their places for any time, in their order.
 void long_wait(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    taking& a = s.acquire(1, ordered_lock(s, short_refresh));
-    s.run_to(20ms);
-    taking& b = s.acquire(2, ordered_lock(s, short_refresh));
-    s.run_to(30ms);
+    auto [holder, a, b] = line_up<0, 1, 2>(s, ordered_lock(s, short_refresh));
     while (s.now() < 3s) {
-        s.run_to(s.now() + 10ms);
+        s.run_for(10ms);
         s.expect(has_place(s, a) && has_place(s, b), "waiters keep their places");
     }
     s.release(holder);
@@ -125,14 +117,7 @@ void long_wait(stage& s, int) {
 
 /// The second task of a client waits in that client. Another client arrives after it.
 void order_of_tasks(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
-    s.run_to(10ms);
-    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
-    s.run_to(20ms);
-    taking& second = s.acquire(1, ordered_lock(s, long_refresh));
-    s.run_to(30ms);
-    taking& other = s.acquire(2, ordered_lock(s, long_refresh));
-    s.run_to(40ms);
+    auto [holder, first, second, other] = line_up<0, 1, 1, 2>(s, ordered_lock(s, long_refresh));
     s.release(holder);
     expect_turns(s, {&first, &second, &other});
 }
@@ -140,16 +125,11 @@ void order_of_tasks(stage& s, int) {
 /// The first waiter gives up. In take 0 its client has no other waiter, and in take 1 it has one at the end.
 /// The next waiter is notified of this, and later of the release.
 void first_leaves(stage& s, int take) {
-    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
-    s.run_to(10ms);
-    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
-    s.run_to(20ms);
-    taking& next = s.acquire(2, ordered_lock(s, long_refresh));
-    s.run_to(30ms);
+    const spec& lock = ordered_lock(s, long_refresh);
+    auto [holder, first, next] = line_up<0, 1, 2>(s, lock);
     std::vector<taking*> rest{&next};
     if (take == 1) {
-        rest.push_back(&s.acquire(1, ordered_lock(s, long_refresh)));
-        s.run_to(40ms);
+        rest.push_back(&s.wait(1, lock, 40ms));
     }
     s.cancel(first);
     s.run_to(60ms);
@@ -160,25 +140,19 @@ void first_leaves(stage& s, int take) {
 
 /// The first waiter cannot be notified that the lock is free. Other clients try in the meantime.
 void tries(stage& s, int take) {
-    const bool is_fenced = take == 1;
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh, is_fenced));
-    s.run_to(10ms);
-    taking& first = s.acquire(1, ordered_lock(s, short_refresh, is_fenced));
-    s.run_to(20ms);
-    s.cut_off(1, 0, 100ms);
+    const spec& lock = ordered_lock(s, short_refresh, take == 1);
+    auto [holder, first] = line_up<0, 1>(s, lock);
+    s.cut_off(1, {0}, 100ms);
     s.release(holder);
     s.run_to(30ms);
     s.expect(!s.has_key(0), "the lock is free, and a client waits that cannot hear it");
     for (const std::size_t user : {0U, 2U}) {
-        taking& tried =
-            s.acquire(user, ordered_lock(s, short_refresh, is_fenced), core::time_point::min());
-        s.run_to(s.now() + 10ms);
+        taking& tried = s.acquire(user, lock, core::time_point::min());
+        s.run_for(10ms);
         s.expect(tried.ended() && !tried.granted(), "a try goes past no living waiter");
         s.expect(waiters_at(s).members.size() == 1, "a try leaves no place");
     }
-    taking& last = s.acquire(2, ordered_lock(s, short_refresh, is_fenced));
-    s.run_to(60ms);
-    s.expect(!last.told, "a waiter goes past no living waiter");
+    taking& last = s.wait(2, lock, 60ms, "a waiter goes past no living waiter");
     s.run_to(140ms);
     expect_turns(s, {&first, &last});
 }
@@ -186,15 +160,11 @@ void tries(stage& s, int take) {
 /// A waiter gives up at various moments, and another one of its client stays. The remaining place must not
 /// expire with the old ttl of the queue.
 void place_outlives_a_leave(stage& s, int take) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    taking& first = s.acquire(1, ordered_lock(s, short_refresh));
-    s.run_to(20ms);
-    taking& second = s.acquire(1, ordered_lock(s, short_refresh));
+    auto [holder, first, second] = line_up<0, 1, 1>(s, ordered_lock(s, short_refresh));
     s.run_to(100ms + take * 7ms);
     s.cancel(first);
     for (int i = 0; i != 60; ++i) {
-        s.run_to(s.now() + 5ms);
+        s.run_for(5ms);
         s.expect(has_place(s, second), "the waiter that stays keeps its place");
     }
     s.release(holder);
@@ -204,25 +174,18 @@ void place_outlives_a_leave(stage& s, int take) {
 /// Take 0: the second waiter pauses for longer than its ticket's ttl. Take 1: its messages are delayed for
 /// longer. It gets a place at the end.
 void silence(stage& s, int take) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    taking& first = s.acquire(3, ordered_lock(s, short_refresh));
-    s.run_to(20ms);
-    taking& sleeper = s.acquire(1, ordered_lock(s, short_refresh));
-    s.run_to(30ms);
-    taking& next = s.acquire(2, ordered_lock(s, short_refresh));
-    s.run_to(40ms);
+    const spec& lock = ordered_lock(s, short_refresh);
+    auto [holder, first, sleeper, next] = line_up<0, 3, 1, 2>(s, lock);
     if (take == 0) {
         s.user(1).pause(560ms);
     } else {
-        s.mute(1, 0, 600ms);
+        s.mute(1, {0}, 600ms);
     }
     s.run_to(600ms);
     s.expect(!has_place(s, sleeper), "a client that is silent loses its place");
     s.run_to(650ms);
     s.expect(has_place(s, sleeper), "it gets another place");
-    taking& last = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(660ms);
+    taking& last = s.wait(0, lock, 660ms);
     s.release(holder);
     expect_turns(s, {&first, &next, &sleeper, &last});
 }
@@ -230,53 +193,34 @@ void silence(stage& s, int take) {
 /// A client with three tasks pauses for longer than its ticket's ttl. An attempt of the first task creates a
 /// new ticket. The other tasks get their places back too.
 void pause_of_tasks(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(10ms);
-    std::vector<taking*> tasks;
-    for (int i = 0; i != 2; ++i) {
-        tasks.push_back(&s.acquire(1, ordered_lock(s, short_refresh)));
-        s.run_to(s.now() + 10ms);
-    }
-    taking& other = s.acquire(2, ordered_lock(s, short_refresh));
-    s.run_to(40ms);
+    const spec& lock = ordered_lock(s, short_refresh);
+    auto [holder, a, b, other] = line_up<0, 1, 1, 2>(s, lock);
     s.user(1).pause(600ms);
     s.run_to(620ms);
-    s.expect(!has_place(s, *tasks.front()), "a client that stands still loses its places");
-    tasks.push_back(&s.acquire(1, ordered_lock(s, short_refresh)));
-    s.run_to(700ms);
-    for (const taking* const one : tasks) {
+    s.expect(!has_place(s, a), "a client that stands still loses its places");
+    taking& c = s.wait(1, lock, 700ms);
+    for (const taking* const one : {&a, &b, &c}) {
         s.expect(has_place(s, *one), "each task has a place again");
     }
-    taking& last = s.acquire(0, ordered_lock(s, short_refresh));
-    s.run_to(710ms);
+    taking& last = s.wait(0, lock, 710ms);
     s.release(holder);
     s.run_to(900ms);
-    tasks.insert(tasks.begin(), &other);
-    tasks.push_back(&last);
-    for (taking* const one : tasks) {
-        s.run_to(s.now() + 100ms);  // This server does not support client tracking.
-        s.expect(one->held(), "the next waiter in the order of arrival holds the lock");
-        s.release(*one);
-    }
+    // This server does not support client tracking.
+    expect_turns(s, {&other, &a, &b, &c, &last}, 100ms);
 }
 
 /// A client gives up its only waiter, and the server does not get the message. The client's next waiter does
 /// not count as the former one.
 void place_left_behind(stage& s, int) {
-    taking& holder = s.acquire(0, ordered_lock(s, long_refresh));
-    s.run_to(10ms);
-    taking& first = s.acquire(1, ordered_lock(s, long_refresh));
-    s.run_to(20ms);
-    taking& next = s.acquire(2, ordered_lock(s, long_refresh));
-    s.run_to(30ms);
-    s.mute(1, 0, 40ms);
+    const spec& lock = ordered_lock(s, long_refresh);
+    auto [holder, first, next] = line_up<0, 1, 2>(s, lock);
+    s.mute(1, {0}, 40ms);
     s.cancel(first);
     s.run_to(35ms);
     s.disconnect(1, 0);
     s.run_to(60ms);
     s.expect(waiters_at(s).members.size() == 2, "a place is left behind");
-    taking& last = s.acquire(1, ordered_lock(s, long_refresh));
-    s.run_to(80ms);
+    taking& last = s.wait(1, lock, 80ms);
     s.release(holder);
     expect_turns(s, {&next, &last});
 }
@@ -284,17 +228,12 @@ void place_left_behind(stage& s, int) {
 /// A task of the holder's client waits directly behind it. Then another client arrives, and then a second
 /// task. Take 1 uses fences.
 void hand_off(stage& s, int take) {
-    const auto lock = [&]() -> spec& { return generous_lock(s, take == 1); };
-    taking& holder = s.acquire(0, lock());
-    s.run_to(10ms);
-    taking& next = s.acquire(0, lock());
-    s.run_to(15ms);
-    taking& after_next = s.acquire(0, lock());
-    s.run_to(20ms);
-    taking& other = s.acquire(1, lock());
-    s.run_to(30ms);
-    taking& last = s.acquire(0, lock());
-    s.run_to(40ms);
+    const spec& lock = generous_lock(s, take == 1);
+    taking& holder = s.hold(0, lock, 10ms);
+    taking& next = s.wait(0, lock, 15ms);
+    taking& after_next = s.wait(0, lock, 20ms);
+    taking& other = s.wait(1, lock, 30ms);
+    taking& last = s.wait(0, lock, 40ms);
     const std::size_t grants = s.grants().size();
     s.release(holder);
     s.run_to(45ms);
@@ -308,14 +247,7 @@ void hand_off(stage& s, int take) {
 
 /// The other client is ahead of two tasks of the holder's client. The first of these gives up.
 void no_hand_off_after_a_leave(stage& s, int) {
-    taking& holder = s.acquire(0, generous_lock(s));
-    s.run_to(10ms);
-    taking& other = s.acquire(1, generous_lock(s));
-    s.run_to(20ms);
-    taking& leaving = s.acquire(0, generous_lock(s));
-    s.run_to(30ms);
-    taking& last = s.acquire(0, generous_lock(s));
-    s.run_to(40ms);
+    auto [holder, other, leaving, last] = line_up<0, 1, 0, 0>(s, generous_lock(s));
     s.cancel(leaving);
     s.run_to(50ms);
     s.release(holder);

@@ -4,7 +4,6 @@
 
 #include "simulation/scenario_themes.hpp"
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -15,16 +14,11 @@ namespace {
 /// take 1 it is.
 void restart_without_data(stage& s, int take) {
     s.user(0).to(2).reset(std::nullopt);
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = take == 0 ? 0ms : 100ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(50ms);
-    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    taking& a = s.hold(0, take == 0 ? s.unrenewed_lock() : s.lock(), 50ms);
+    s.expect(s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
     s.run_to(60ms);
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
+    taking& b = s.acquire(1, s.patient_lock());
     const duration over = take == 0 ? 280ms : 102ms;
     s.run_to(over - 1ms);
     s.expect(a.held() && !b.held(), "only one client holds the lock");
@@ -44,9 +38,7 @@ void restart_without_data(stage& s, int take) {
 /// All servers have just started. A client waits until they grant, unless its timeout is earlier.
 void first_contact(stage& s, int) {
     s.run_to(100ms);
-    for (std::size_t i = 0; i != 3; ++i) {
-        s.instance(i).restart(5ms, server::data::lost);
-    }
+    s.on_all(&server::restart, 5ms, server::data::lost);
     s.run_to(150ms);
     spec& once = s.lock();
     once.policy.unavailable_timeout = 0ms;
@@ -69,12 +61,9 @@ void late_vote_beside_a_quarantine(stage& s, int) {
     s.run_to(100ms);
     s.instance(1).restart(5ms, server::data::lost);
     s.run_to(150ms);
-    s.cut_off(0, 2, 200ms);
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& a = s.acquire(0, patient);
-    s.run_to(190ms);
-    s.expect(!a.told, "the client waits while one server is quarantined and one is silent");
+    s.cut_off(0, {2}, 200ms);
+    taking& a = s.wait(0, s.patient_lock(), 190ms,
+                       "the client waits while one server is quarantined and one is silent");
     s.run_to(280ms);
     s.expect(a.held(), "the lock is granted when the silent server answers");
     s.release(a);
@@ -87,19 +76,13 @@ void restart_at_the_end_of_a_second(stage& s, int) {
     const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
     s.run_to(second - 50ms);
     s.user(0).to(2).reset(std::nullopt);
-    spec& l = s.lock();
-    l.policy.lease.renew_interval = 0ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(second - 5500us);
-    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    taking& a = s.hold(0, s.unrenewed_lock(), second - 5500us);
+    s.expect(s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
     s.run_to(second + 20ms);
     s.expect(s.instance(1).uptime() == 1s, "the server reports a longer uptime than it has");
-    spec& patient = s.lock();
-    patient.policy.attempts = 0;
-    taking& b = s.acquire(1, patient);
-    s.run_to(second + 200ms);
-    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    taking& b = s.wait(1, s.patient_lock(), second + 200ms);
+    s.expect(a.held(), "only one client holds the lock");
     s.run_to(second + 600ms);
     s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
@@ -109,11 +92,10 @@ void restart_at_the_end_of_a_second(stage& s, int) {
 void stopped_server(stage& s, int) {
     s.instance(2).pause(3s);
     for (int i = 0; i != 20; ++i) {
-        taking& a = s.acquire(0);
-        s.run_to(s.now() + 3ms);
-        s.expect(a.held(), "two servers grant the lock without a delay");
+        taking& a =
+            s.hold(0, s.lock(), s.now() + 3ms, "two servers grant the lock without a delay");
         s.release(a);
-        s.run_to(s.now() + 3ms);
+        s.run_for(3ms);
         s.expect(s.keys() == 0, "two servers are enough to release it");
     }
     s.expect(s.grants().size() == 40, "the stopped server has granted nothing");
@@ -125,9 +107,7 @@ void stopped_server(stage& s, int) {
              "an acquire without a majority fails in time");
     s.expect(!s.has_key(0), "its grant is rolled back");
     s.run_to(1s);
-    taking& b = s.acquire(0);
-    s.run_to(1s + 3ms);
-    s.expect(b.held(), "the lock is granted with a majority again");
+    taking& b = s.hold(0, s.lock(), 1s + 3ms, "the lock is granted with a majority again");
     s.release(b);
     s.run_to(3001ms);
     s.expect(s.grants().size() > 60 && s.keys() == 0,
@@ -138,9 +118,8 @@ void stopped_server(stage& s, int) {
 /// everything else has ended. The key that it then creates must be released immediately.
 void key_made_after_its_release(stage& s, int) {
     s.instance(2).pause(3s);
-    taking& a = s.acquire(0);
-    s.run_to(100ms);
-    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    taking& a = s.hold(0, s.lock(), 100ms);
+    s.expect(s.keys() == 2, "two grants are enough");
     s.user(0).to(2).reset(0ms);
     s.run_to(200ms);
     s.release(a);

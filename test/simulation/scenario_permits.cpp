@@ -72,17 +72,17 @@ taking& acquire_preferring(stage& s, std::size_t user, const spec& lock, slot_se
     constexpr int most_tries = 50;
     for (int i = 0;; ++i) {
         taking& t = s.acquire(user, lock);
-        s.run_to(s.now() + look);
+        s.run_for(look);
         const bool is_found = preferred_by(t) == slot;
         s.expect(is_found || i != most_tries, "a token prefers that slot at last");
         if (is_found || i == most_tries) {
             return t;
         }
-        s.run_to(s.now() + 80ms);
+        s.run_for(80ms);
         if (t.owned()) {
             s.release(t);
         }
-        s.run_to(s.now() + 20ms);
+        s.run_for(20ms);
     }
 }
 
@@ -96,66 +96,64 @@ void overlapping_majorities(stage& s, int take) {
     }
     std::vector<taking*> all;
     for (std::size_t i = 0; i != 3; ++i) {
-        s.cut_off(i, unreachable[i], for_long);
+        s.cut_off(i, {unreachable[i]}, for_long);
         all.push_back(&s.acquire(i, lock));
-        s.run_to(s.now() + 90ms);
+        s.run_for(90ms);
     }
     s.expect(all[0]->held() && all[1]->held(), "two clients have a permit each");
     s.expect(all[2]->told && !all[2]->granted(), "the third client is refused");
     s.release(*all[0]);
-    s.run_to(s.now() + 20ms);
-    taking& again = s.acquire(2, lock);
-    s.run_to(s.now() + 90ms);
-    s.expect(again.held(), "the third client gets the permit that was released");
-    s.release(again);
-    s.release(*all[1]);
+    s.run_for(20ms);
+    taking& again =
+        s.hold(2, lock, s.now() + 90ms, "the third client gets the permit that was released");
+    s.release(again, *all[1]);
 }
 
-/// The leftover of a permit without a holder. One instance has granted it to a client that has died.
-struct leftover {
-    slot_set slot;
-    taking* other;  ///< Held by client 1 on all instances.
+/// One of three permits is granted by this instance only, to a client that then dies. Returns the permit.
+slot_set die_with_permit(stage& s, std::size_t user, std::size_t instance) {
+    s.cut_off(user, {(instance + 1) % 3, (instance + 2) % 3}, for_long);
+    taking& dead = s.acquire(user, lasting_lock(s, 3));
+    s.run_to(1500us);
+    s.user(user).crash();
+    return slots_at(s, instance, dead);
+}
+
+/// An attempt of client 1. It prefers a permit that only instance 0 has granted, to a client that has died. So
+/// the instances reply with different numbers.
+struct contest {
+    slot_set slot;  ///< The permit of the dead client.
+    taking& other;  ///< Another permit, which client 1 holds on all instances.
+    taking& a;
+    duration began;
 };
 
-/// Leaves a permit of the dead client 0 on instance 0.
-leftover leave_a_permit(stage& s) {
-    for (const std::size_t i : {1U, 2U}) {
-        s.cut_off(0, i, for_long);
-    }
-    taking& dead = s.acquire(0, lasting_lock(s, 3));
-    s.run_to(1500us);
-    const slot_set slot = slots_at(s, 0, dead);
-    s.user(0).crash();
+contest begin_contest(stage& s, stage::instances unreachable) {
+    const slot_set slot = die_with_permit(s, 0, 0);
     s.expect(slot != 0 && s.keys() == 1, "one instance has the permit of the dead client");
     taking& other = acquire_preferring(s, 1, permits_lock(s, 3), after(slot, 3), 100us);
-    s.run_to(s.now() + 120ms);
+    s.run_for(120ms);
     s.expect(other.held() && has_one_at(s, other, {0, 1, 2}),
              "all instances have the permit of the other client");
-    return {slot, &other};
+    s.cut_off(1, unreachable, for_long);
+    taking& a = acquire_preferring(s, 1, permits_lock(s, 3), slot, 100us);
+    return {slot, other, a, s.now() - 100us};
 }
 
 /// Two of three instances reply, with different numbers.
 void split_vote(stage& s, int) {
-    const leftover left = leave_a_permit(s);
-    s.cut_off(1, 2, for_long);
-    taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
-    const duration began = s.now() - 100us;
+    auto [slot, other, a, began] = begin_contest(s, {2});
     s.run_to(began + 3500us);
     s.expect(!a.told && slots_at(s, 0, a) != slots_at(s, 1, a), "the two instances do not agree");
     s.run_to(began + 20ms);
     s.expect(a.held() && about(a.told, began + 6030us), "a second round brings the permit");
     s.expect(has_one_at(s, a, {0, 1}), "the two instances have the same permit");
-    s.release(a);
-    s.release(*left.other);
+    s.release(a, other);
 }
 
 /// The connection to an instance that has granted breaks before the second round, which is therefore not sent
 /// there.
 void unsent_round(stage& s, int) {
-    const leftover left = leave_a_permit(s);
-    s.cut_off(1, 2, for_long);
-    taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
-    const duration began = s.now() - 100us;
+    auto [slot, other, a, began] = begin_contest(s, {2});
     s.run_to(began + 3ms);
     s.disconnect(1, 0);
     s.run_to(began + 10ms);
@@ -163,18 +161,16 @@ void unsent_round(stage& s, int) {
     s.run_to(began + 90ms);
     s.expect(a.told && !a.granted(), "the attempt finds no quorum");
     s.expect(slots_at(s, 0, a) == 0 && slots_at(s, 1, a) == 0, "nothing of the attempt is left");
-    s.release(*left.other);
+    s.release(other);
 }
 
 /// An instance replies to the first round after the lease has been released. The second round has not reached
 /// it yet.
 void late_first_round(stage& s, int) {
-    const leftover left = leave_a_permit(s);
-    taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
-    const duration began = s.now() - 100us;
+    auto [slot, other, a, began] = begin_contest(s, {});
     s.run_to(began + 1500us);
-    s.mute(1, 2, began + 1s);
-    s.deafen(1, 2, began + 50ms);
+    s.mute(1, {2}, began + 1s);
+    s.deafen(1, {2}, began + 50ms);
     s.run_to(began + 20ms);
     s.expect(a.held() && has_one_at(s, a, {0, 1}), "the second round brings the permit");
     s.release(a);
@@ -182,59 +178,46 @@ void late_first_round(stage& s, int) {
     s.expect(!s.has_done(1), "the client waits for the answer to its last round");
     s.run_to(began + 1100ms);
     s.expect(s.has_done(1) && slots_at(s, 2, a) == 0, "the permit is released there, too");
-    s.release(*left.other);
+    s.release(other);
 }
 
 /// A quorum grants one number, and the third instance another. It does so at the same time (take 0) or later.
 /// On that instance, a dead client has the right permit.
 void wrong_number(stage& s, int take) {
-    const leftover left = leave_a_permit(s);
-    taking& a = acquire_preferring(s, 1, permits_lock(s, 3), left.slot, 100us);
+    auto [slot, other, a, began] = begin_contest(s, {});
     if (take == 1) {
-        s.deafen(1, 0, s.now() + 10ms);
+        s.deafen(1, {0}, s.now() + 10ms);
     }
-    s.run_to(s.now() + 1500us);
-    s.expect(std::popcount(slots_at(s, 0, a)) == 1 && slots_at(s, 0, a) != left.slot,
+    s.run_for(1500us);
+    s.expect(std::popcount(slots_at(s, 0, a)) == 1 && slots_at(s, 0, a) != slot,
              "one instance has another permit for it");
-    s.run_to(s.now() + 20ms);
-    s.expect(a.held() && has_one_at(s, a, {1, 2}) && slots_at(s, 1, a) == left.slot,
+    s.run_for(20ms);
+    s.expect(a.held() && has_one_at(s, a, {1, 2}) && slots_at(s, 1, a) == slot,
              "the client has the permit on which the others agree");
     s.expect(slots_at(s, 0, a) == 0, "the instance does not keep the wrong permit");
-    s.cut_off(2, 1, for_long);
-    taking& b = s.acquire(2, permits_lock(s, 3));
-    s.run_to(s.now() + 90ms);
-    s.expect(b.held(), "another client gets the third permit");
-    s.release(a);
-    s.release(b);
-    s.release(*left.other);
+    s.cut_off(2, {1}, for_long);
+    taking& b =
+        s.hold(2, permits_lock(s, 3), s.now() + 90ms, "another client gets the third permit");
+    s.release(a, b, other);
 }
 
 /// One of three permits is free on a majority. The three instances reply with three different numbers. The
 /// largest is that of a permit that is free on one instance only.
 void one_permit_left(stage& s, int) {
-    for (const std::size_t i : {0U, 2U}) {
-        s.cut_off(2, i, for_long);
-    }
-    taking& dead = s.acquire(2, lasting_lock(s, 3));
-    s.run_to(1500us);
-    const slot_set first = slots_at(s, 1, dead);
-    s.user(2).crash();
-    for (const std::size_t i : {1U, 2U}) {
-        s.cut_off(1, i, for_long);
-    }
+    const slot_set first = die_with_permit(s, 2, 1);
+    s.cut_off(1, {1, 2}, for_long);
     acquire_preferring(s, 1, lasting_lock(s, 3, 2), first, 1500us);
     s.user(1).crash();
-    s.cut_off(3, 0, for_long);
+    s.cut_off(3, {0}, for_long);
     const slot_set last = after(after(first, 3), 3);
     taking& l = acquire_preferring(s, 3, lasting_lock(s, 3), last, 31ms);
-    s.run_to(s.now() + 20ms);
+    s.run_for(20ms);
     s.expect(l.held() && slots_at(s, 1, l) == last && slots_at(s, 2, l) == last,
              "a client has a permit by two instances");
     taking& a = acquire_preferring(s, 0, permits_lock(s, 3), first, 2500us);
-    s.run_to(s.now() + 20ms);
+    s.run_for(20ms);
     s.expect(a.held() && has_one_at(s, a, {1, 2}), "the lone client gets the permit that is left");
-    s.release(a);
-    s.release(l);
+    s.release(a, l);
 }
 
 /// Repeatedly, an instance loses its data, and another client acquires before the holder's renewal. Each
@@ -246,16 +229,16 @@ void restart_of_an_instance(stage& s, int) {
     for (int i = 0; i != 8; ++i) {
         s.run_to((i * 2 + 1) * 100ms + 40ms);
         s.instance(0).restart(1ms, server::data::lost);
-        s.run_to(s.now() + 25ms);
+        s.run_for(25ms);
         taking& b = s.acquire(1, lock);
-        s.run_to(s.now() + 2500us);
+        s.run_for(2500us);
         rivals += preferred_by(b) == slots_at(s, 1, a) ? 1 : 0;
-        s.run_to(s.now() + 12500us);
+        s.run_for(12500us);
         s.expect(a.held() && b.held() && slots_at(s, 1, a) != slots_at(s, 1, b),
                  "each client has a permit of its own");
-        s.run_to(s.now() + 40ms);
+        s.run_for(40ms);
         s.expect(has_one_at(s, a, {0, 1, 2}), "the instance has the holder's permit again");
-        s.run_to(s.now() + 60ms);
+        s.run_for(60ms);
         s.expect(a.held() && b.held() && has_one_at(s, b, {0, 1, 2}),
                  "all instances agree on both permits");
         s.release(b);
@@ -267,84 +250,64 @@ void restart_of_an_instance(stage& s, int) {
 /// A quarantined instance has lost the holder's permit, and another has never had it. A client's second round
 /// requests that permit. This request must not be sent to the quarantined instance.
 void round_in_quarantine(stage& s, int) {
-    for (const std::size_t i : {0U, 1U}) {
-        s.cut_off(0, i, for_long);
-    }
-    taking& dead = s.acquire(0, lasting_lock(s, 3));
-    s.run_to(1500us);
-    const slot_set first = slots_at(s, 2, dead);
-    s.user(0).crash();
-    s.cut_off(1, 2, for_long);
+    const slot_set first = die_with_permit(s, 0, 2);
+    s.cut_off(1, {2}, for_long);
     const slot_set second = after(first, 3);
     taking& a = acquire_preferring(s, 1, lasting_lock(s, 3), second, 100us);
-    s.run_to(s.now() + 20ms);
+    s.run_for(20ms);
     s.expect(a.held() && slots_at(s, 0, a) == second && slots_at(s, 1, a) == second,
              "a client has a permit by two instances");
     s.instance(0).restart(1ms, server::data::lost);
-    s.run_to(s.now() + 30ms);
+    s.run_for(30ms);
     taking& b = acquire_preferring(s, 2, permits_lock(s, 3), first, 2500us);
-    s.run_to(s.now() + 20ms);
+    s.run_for(20ms);
     s.expect(a.held() && b.held() && slots_at(s, 1, b) == after(second, 3),
              "the other client gets the third permit");
     s.expect(has_one_at(s, b, {1, 2}) && slots_at(s, 0, b) == 0,
              "the instance in quarantine grants nothing");
-    s.release(b);
-    s.release(a);
+    s.release(b, a);
 }
 
 /// The release of a permit is executed twice, the second time when other clients have the permits.
 void late_release(stage& s, int) {
     const spec& lock = permits_lock(s, 2);
-    taking& a = s.acquire(0, lock);
-    s.run_to(50ms);
+    taking& a = s.hold(0, lock, 50ms);
     s.release(a);
     s.run_to(50500us);
-    for (std::size_t i = 0; i != 3; ++i) {
-        s.user(0).to(i).reset(340ms);
-    }
+    s.break_all(0, 340ms);
     s.run_to(200ms);
     s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "the permit is released once");
-    taking& b = s.acquire(1, lock);
-    s.run_to(250ms);
-    taking& c = s.acquire(2, lock);
-    s.run_to(300ms);
+    taking& b = s.hold(1, lock, 250ms);
+    taking& c = s.hold(2, lock, 300ms);
     s.expect(b.held() && c.held(), "two other clients have the permits");
     s.run_to(410ms);
     s.expect(s.count(fault::straggler) == 3, "the late release has arrived");
     s.expect(has_one_at(s, b, {0, 1, 2}) && has_one_at(s, c, {0, 1, 2}),
              "the late release frees no permit");
-    taking& d = s.acquire(0, lock);
-    s.run_to(450ms);
-    s.expect(d.told && !d.granted(), "the late release adds no permit");
-    s.release(b);
-    s.release(c);
+    s.fail(0, lock, 450ms, "the late release adds no permit");
+    s.release(b, c);
 }
 
 /// One of two holders dies while another client waits.
 void dead_holder(stage& s, int) {
     const spec& lock = permits_lock(s, 2);
-    taking& a = s.acquire(0, lock);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, lock);
-    s.run_to(20ms);
+    taking& a = s.hold(0, lock, 10ms);
+    taking& b = s.hold(1, lock, 20ms);
     s.expect(a.held() && b.held(), "both permits are out");
-    taking& c = s.acquire(2, patient_lock(s, 2));
-    s.run_to(50ms);
+    taking& c = s.wait(2, patient_lock(s, 2), 50ms);
     s.user(0).crash();
     s.run_to(300ms);
     s.expect(!c.told, "the permit of the dead holder keeps its end");
     s.run_to(370ms);
     s.expect(b.held() && c.held(), "the waiter gets the permit of the dead holder");
-    s.release(b);
-    s.release(c);
+    s.release(b, c);
 }
 
 /// An acquire is cancelled at various moments while there is one holder. The other permit must not be left
 /// behind.
 void cancelled_acquire(stage& s, int take) {
     const spec& lock = permits_lock(s, 2);
-    taking& a = s.acquire(0, lock);
-    s.run_to(10ms);
+    taking& a = s.hold(0, lock, 10ms);
     taking& b = s.acquire(1, patient_lock(s, 2));
     s.run_to(10ms + take * 250us);
     s.cancel(b);
@@ -357,11 +320,9 @@ void cancelled_acquire(stage& s, int take) {
         s.expect(s.instance(i).free_slots(stage::key, 2) == 3 - slots_at(s, i, a),
                  "only the holder has a permit");
     }
-    taking& c = s.acquire(2, lock);
-    s.run_to(60ms);
+    taking& c = s.hold(2, lock, 60ms);
     s.expect(a.held() && c.held(), "another client gets the permit");
-    s.release(a);
-    s.release(c);
+    s.release(a, c);
 }
 
 /// Take 0: a holder has one of three permits, and clients try a semaphore of two and a mutex. Take 1: the
@@ -372,8 +333,7 @@ void limits(stage& s, int take) {
     spec& mutex = s.lock();
     spec readers = readers_side_of(s.writers_lock());
     readers.policy.attempts = 1;
-    taking& a = s.acquire(0, take < 2 ? three : take == 2 ? mutex : readers);
-    s.run_to(10ms);
+    taking& a = s.hold(0, take < 2 ? three : take == 2 ? mutex : readers, 10ms);
     taking* const more = take == 1 ? &s.acquire(1, three) : nullptr;
     s.run_to(20ms);
     const spec& two = patient_lock(s, 2);
@@ -397,9 +357,7 @@ void limits(stage& s, int take) {
         s.release(*more);
     }
     s.run_to(100ms);
-    taking& again = s.acquire(2, two);
-    s.run_to(120ms);
-    s.expect(again.held(), "the semaphore of two permits is free");
+    taking& again = s.hold(2, two, 120ms, "the semaphore of two permits is free");
     s.release(again);
 }
 
@@ -410,11 +368,9 @@ void waiter_for_several(stage& s, int take) {
     const spec& lock = permits_lock(s, 3);
     std::vector<taking*> holders;
     for (std::size_t i = 0; i != 3; ++i) {
-        holders.push_back(&s.acquire(i, lock));
-        s.run_to(s.now() + 20ms);
+        holders.push_back(&s.hold(i, lock, s.now() + 20ms));
     }
-    taking& large = s.acquire(3, patient_lock(s, 3, 2));
-    s.run_to(100ms);
+    taking& large = s.wait(3, patient_lock(s, 3, 2), 100ms);
     taking& small = s.acquire(take == 0 ? 4 : 3, patient_lock(s, 3));
     s.run_to(150ms);
     s.expect(!large.told && !small.told, "two acquires wait");
@@ -428,23 +384,18 @@ void waiter_for_several(stage& s, int take) {
     s.release(large);
     s.run_to(260ms);
     s.expect(small.held() && holders[2]->held(), "the next waiter is woken");
-    s.release(small);
-    s.release(*holders[2]);
+    s.release(small, *holders[2]);
 }
 
 /// A client releases a permit and has two waiters. The first wants a different number of permits, and the
 /// second the same number.
 void handed_off_permits(stage& s, int) {
     const spec& one = patient_lock(s, 2);
-    taking& a = s.acquire(0, one);
-    s.run_to(10ms);
-    taking& b = s.acquire(0, one);
-    s.run_to(20ms);
+    taking& a = s.hold(0, one, 10ms);
+    taking& b = s.hold(0, one, 20ms);
     s.expect(a.held() && b.held(), "a client has both permits by two leases");
-    taking& both = s.acquire(0, patient_lock(s, 2, 2));
-    s.run_to(30ms);
-    taking& next = s.acquire(0, one);
-    s.run_to(40ms);
+    taking& both = s.wait(0, patient_lock(s, 2, 2), 30ms);
+    taking& next = s.wait(0, one, 40ms);
     s.release(a);
     s.run_to(45ms);
     s.expect(!both.told && !next.told && slots_at(s, 0, a) == 0,
@@ -456,8 +407,7 @@ void handed_off_permits(stage& s, int) {
     s.release(both);
     s.run_to(80ms);
     s.expect(next.held(), "the next waiter has a permit");
-    taking& other = s.acquire(0, one);
-    s.run_to(90ms);
+    taking& other = s.hold(0, one, 90ms);
     taking& same = s.acquire(0, one);
     same.former = next.token();
     s.run_to(110ms);
@@ -465,15 +415,13 @@ void handed_off_permits(stage& s, int) {
     s.release(next);
     s.run_to(111ms);
     s.expect(same.handed_off(), "a lease is handed off to a waiter that wants the same");
-    s.release(same);
-    s.release(other);
+    s.release(same, other);
 }
 
 /// The second attempt is in flight on a broken connection when the holder extends its lease. The first attempt
 /// has found that the key has a holder.
 void late_acquire_of_a_permit(stage& s, int) {
-    taking& b = s.acquire(1, lasting_lock(s, 2));
-    s.run_to(10ms);
+    taking& b = s.hold(1, lasting_lock(s, 2), 10ms);
     taking& a = s.acquire(0, permits_lock(s, 2));
     s.run_to(12500us);
     s.user(0).to(0).reset(200ms);
@@ -487,8 +435,7 @@ void late_acquire_of_a_permit(stage& s, int) {
     s.expect(s.count(fault::straggler) == 1, "the late acquire has arrived");
     s.expect(s.instance(0).lasts_until(stage::key, a.token()).time_since_epoch() > 2s,
              "the late acquire does not shorten the life of the permit");
-    s.release(a);
-    s.release(b);
+    s.release(a, b);
 }
 
 }  // namespace

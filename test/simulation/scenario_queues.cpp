@@ -13,41 +13,36 @@ namespace {
 
 /// Returns a mutex that waits without a limit.
 spec& patient_lock(stage& s) {
-    spec& result = s.lock();
-    result.policy.attempts = 0;
+    spec& result = s.patient_lock();
     result.policy.retry = {4ms, 250ms};
     return result;
 }
 
-taking& take_for_a_minute(stage& s, std::size_t user) {
-    spec& lock = s.lock();
+taking& hold_for_a_minute(stage& s) {
+    spec& lock = s.unrenewed_lock();
     lock.policy.lease.ttl = 1min;
-    lock.policy.lease.renew_interval = 0ms;
-    return s.acquire(user, lock);
+    return s.hold(0, lock, 10ms);
 }
 
 /// The first waiter queries all instances from time to time, and the queue's host for its place. The other
 /// one queries only the host. Before the release, the first loses one of its connections and receives nothing
 /// on another. So only one instance can notify it.
 void idle_waiters(stage& s, int take) {
-    taking& a = take_for_a_minute(s, 0);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, patient_lock(s));
-    s.run_to(20ms);
-    taking& c = s.acquire(2, patient_lock(s));
-    s.run_to(12s);
+    taking& a = hold_for_a_minute(s);
+    taking& b = s.wait(1, patient_lock(s), 20ms);
+    taking& c = s.wait(2, patient_lock(s), 12s);
     const std::uint64_t before = s.commands();
     s.run_to(24s);
     s.expect(a.held() && !b.told && !c.told, "two clients wait");
     s.expect(s.commands() - before <= 40, "the waiting clients send few commands");
     s.disconnect(1, static_cast<std::size_t>(take));
-    s.deafen(1, static_cast<std::size_t>(take + 1) % 3, s.now() + 1s);
+    s.deafen(1, {static_cast<std::size_t>(take + 1) % 3}, s.now() + 1s);
     s.release(a);
     s.run_to(24s + 500ms);
     s.expect(b.held() != c.held(), "exactly one waiter acquires the lock");
     taking& next = b.held() ? c : b;
     s.release(b.held() ? b : c);
-    s.run_to(s.now() + 20ms);
+    s.run_for(20ms);
     s.expect(next.held(), "the other waiter is woken");
     s.release(next);
 }
@@ -55,12 +50,9 @@ void idle_waiters(stage& s, int take) {
 /// The first waiter dies, so no client is notified of the release. The other has waited for a long time. It
 /// checks again before that time has doubled.
 void idle_waiter_behind_a_dead_one(stage& s, int) {
-    taking& a = take_for_a_minute(s, 0);
-    s.run_to(10ms);
-    s.acquire(1, patient_lock(s));
-    s.run_to(20ms);
-    taking& c = s.acquire(2, patient_lock(s));
-    s.run_to(2s);
+    taking& a = hold_for_a_minute(s);
+    s.wait(1, patient_lock(s), 20ms);
+    taking& c = s.wait(2, patient_lock(s), 2s);
     s.user(1).crash();
     s.release(a);
     s.run_to(3s + 50ms);
@@ -71,20 +63,12 @@ void idle_waiter_behind_a_dead_one(stage& s, int) {
 /// Two readers wait in the remote queue behind the writer mark of a dead writer, and another writer waits
 /// behind them. It attempts once when the reader ahead gives up.
 void writer_behind_a_reader(stage& s, int) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    s.acquire(1, writers);
-    s.run_to(50ms);
-    s.user(1).crash();
+    const shared_lock lock = s.both_sides();
+    taking& a = leave_writer_mark(s, lock, 50ms);
     const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
-    taking& b = s.acquire(2, readers);
-    s.run_to(100ms);
-    taking& c = s.acquire(3, readers);
-    s.run_to(200ms);
-    taking& w = s.acquire(4, writers);
-    s.run_to(300ms);
+    taking& b = s.wait(2, lock.readers, 100ms);
+    taking& c = s.wait(3, lock.readers, 200ms);
+    taking& w = s.wait(4, lock.writers, 300ms);
     s.cancel(c);
     s.run_to(end - 1ms);
     s.expect(a.held() && !b.told && !w.told,
@@ -92,9 +76,8 @@ void writer_behind_a_reader(stage& s, int) {
     s.run_to(end + 70ms);
     s.expect(b.held() && !w.told,
              "the reader that came first is not kept out by another writer mark");
-    s.release(a);
-    s.release(b);
-    s.run_to(s.now() + 20ms);
+    s.release(a, b);
+    s.run_for(20ms);
     s.expect(w.held(), "the writer acquires the lock");
     s.release(w);
 }
@@ -119,34 +102,31 @@ void reader_behind_a_mutex(stage& s, int take) {
         waiting = &s.acquire(1, mutex);
         s.run_to(5s);  // From now on it keeps its ticket without queries.
         s.acquire(4, writers, s.user(4).now() + 10ms);
-        s.run_to(s.now() + 20ms);
+        s.run_for(20ms);
         behind = &s.acquire(4, readers);
     } else {
-        taking& holder = s.acquire(0, mutex);
-        s.run_to(10ms);
+        taking& holder = s.hold(0, mutex, 10ms);
         waiting = &s.acquire(1, mutex);
         s.run_to(5s);  // From now on it keeps its ticket without queries.
         behind = &s.acquire(4, readers);
-        s.run_to(s.now() + 20ms);
+        s.run_for(20ms);
         s.release(holder);
         reading = &s.acquire(2, readers);  // Enters before the others are notified.
     }
     const duration since = s.now();
     std::size_t next = 2;
     while (s.now() < since + 4900ms) {
-        s.run_to(s.now() + 50ms);
-        taking& another = s.acquire(next, readers);
-        s.run_to(s.now() + 50ms);
-        s.expect(another.held() && !waiting->told, "new readers acquire the lock");
+        s.run_for(50ms);
+        taking& another = s.hold(next, readers, s.now() + 50ms);
+        s.expect(!waiting->told, "new readers acquire the lock");
         s.release(*reading);
         reading = &another;
         next = next == 2 ? 3 : 2;
     }
     s.run_to(since + 5100ms);
     s.expect(behind->held(), "the waiting reader acquires the lock within 5 s");
-    s.release(*behind);
-    s.release(*reading);
-    s.run_to(s.now() + 300ms);
+    s.release(*behind, *reading);
+    s.run_for(300ms);
     s.expect(waiting->held(), "the mutex acquires the lock");
     s.release(*waiting);
 }

@@ -27,12 +27,9 @@ bool all_end_at(stage& s, const taking& reader, duration when) {
 /// the other releases before that, and a writer waits. Take 2: the other releases before that, and a writer
 /// arrives later.
 void dead_reader(stage& s, int take) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, readers);
-    s.run_to(20ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, readers, 10ms);
+    taking& b = s.hold(1, readers, 20ms);
     s.expect(a.held() && b.held(), "both readers hold the lock");
     taking* const waiting = take == 2 ? nullptr : &s.acquire(2, writers);
     s.run_to(50ms);
@@ -42,8 +39,7 @@ void dead_reader(stage& s, int take) {
     s.expect(all_end_at(s, b, 513020us), "the share of the live reader has been renewed twice");
     if (take == 0) {
         s.run_to(400ms);
-        s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a),
-                 "the share of the dead reader has expired");
+        s.expect(s.keys(a) == 0, "the share of the dead reader has expired");
         s.expect(b.held() && !waiting->told, "the live reader still holds the lock");
         s.release(b);
         s.run_to(470ms);
@@ -56,7 +52,7 @@ void dead_reader(stage& s, int take) {
         s.run_to(waiting == nullptr ? 302ms : 370ms);
     }
     taking& w = waiting == nullptr ? s.acquire(2, writers) : *waiting;
-    s.run_to(s.now() + 3ms);
+    s.run_for(3ms);
     s.expect(w.held(), "the writer acquires the lock when the share has ended");
     s.release(w);
 }
@@ -72,18 +68,15 @@ void readers_with_different_ttls(stage& s, int take) {
     spec shorter = longer;
     shorter.policy.lease.ttl = 100ms;
     shorter.policy.lease.renew_interval = is_renewed ? 40ms : 0ms;
-    taking& first = s.acquire(0, is_longer_first ? longer : shorter);
-    s.run_to(10ms);
-    taking& second = s.acquire(1, is_longer_first ? shorter : longer);
-    s.run_to(20ms);
+    taking& first = s.hold(0, is_longer_first ? longer : shorter, 10ms);
+    taking& second = s.hold(1, is_longer_first ? shorter : longer, 20ms);
     taking& a = is_longer_first ? first : second;
     taking& b = is_longer_first ? second : first;
     const duration a_began = is_longer_first ? 0us : 12010us;
     const duration b_began = is_longer_first ? 12010us : 0us;
     s.expect(all_end_at(s, a, a_began + 301010us), "one reader has a share for 300 ms");
     s.expect(all_end_at(s, b, b_began + 101010us), "the other reader has a share for 100 ms");
-    taking& w = s.acquire(2, writers);
-    s.run_to(b_began + 90ms);
+    taking& w = s.wait(2, writers, b_began + 90ms);
     if (is_renewed) {
         s.run_to(b_began + 120ms);
         s.expect(b.held() && all_end_at(s, b, b_began + 181010us),
@@ -95,7 +88,7 @@ void readers_with_different_ttls(stage& s, int take) {
         s.expect(all_end_at(s, b, b_began + 101010us), "the shorter share keeps its end");
     }
     s.run_to(b_began + 125ms);
-    s.expect(!s.has_key(0, b) && !s.has_key(1, b) && !s.has_key(2, b), "the shorter share is gone");
+    s.expect(s.keys(b) == 0, "the shorter share is gone");
     s.expect(all_end_at(s, a, a_began + 301010us), "the longer share is unchanged");
     s.run_to(a_began + 279ms);
     s.expect(a.held() && !w.told, "the longer lease is held until its validity ends");
@@ -109,10 +102,8 @@ void readers_with_different_ttls(stage& s, int take) {
 /// The first renewal of a reader is in flight on a broken connection when its holder extends the lease.
 void late_renewal_of_a_share(stage& s, int) {
     const spec readers = readers_side_of(s.writers_lock());
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, readers);
-    s.run_to(100500us);
+    taking& a = s.hold(0, readers, 10ms);
+    taking& b = s.hold(1, readers, 100500us);
     s.user(0).to(0).reset(200ms);
     s.run_to(250ms);
     s.user(0).extend(a.lease, 600ms);
@@ -123,27 +114,20 @@ void late_renewal_of_a_share(stage& s, int) {
     s.expect(s.count(fault::straggler) == 1, "the late renewal has arrived");
     s.expect(all_end_at(s, a, 851010us), "the late renewal does not shorten the share");
     s.expect(all_end_at(s, b, 513020us), "the share of the other reader is unchanged");
-    s.release(a);
-    s.release(b);
+    s.release(a, b);
 }
 
 /// A reader pauses beyond its validity and releases late. By then, another reader is inside in take 0, and a
 /// writer in take 1. In take 2, a release is executed twice.
 void late_release_of_a_share(stage& s, int take) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, readers);
-    s.run_to(20ms);
-    taking& w = s.acquire(2, writers);
-    s.run_to(50ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, readers, 10ms);
+    taking& b = s.hold(1, readers, 20ms);
+    taking& w = s.wait(2, writers, 50ms);
     if (take == 2) {
         s.release(a);
         s.run_to(50500us);
-        for (std::size_t i = 0; i != 3; ++i) {
-            s.user(0).to(i).reset(340ms);
-        }
+        s.break_all(0, 340ms);
         s.run_to(200ms);
         s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "the share is released once");
     } else {
@@ -154,15 +138,14 @@ void late_release_of_a_share(stage& s, int take) {
         s.release(b);
     }
     s.run_to(380ms);
-    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "the share is gone");
+    s.expect(s.keys(a) == 0, "the share is gone");
     taking& inside = take == 1 ? w : b;
     s.expect(inside.held() && w.held() == (take == 1), "another client holds the lock");
     s.run_to(410ms);
     s.expect(take == 2 ? s.count(fault::straggler) == 3 : about(a.lost, 400ms),
              "the late release has arrived");
     s.expect(s.has_done(0), "the late release was executed");
-    s.expect(inside.held() && s.has_key(0, inside) && s.has_key(1, inside) && s.has_key(2, inside),
-             "the late release deletes no other share");
+    s.expect(inside.held() && s.keys(inside) == 3, "the late release deletes no other share");
     s.expect(w.held() == (take == 1), "the late release lets no writer in");
     s.release(inside);
     s.run_to(475ms);
@@ -175,17 +158,14 @@ void late_release_of_a_share(stage& s, int take) {
 /// The share succeeds although a writer waits. The lease is a reader's in takes 0 and 1, and a downgraded
 /// writer's in the others. The former holder releases first in takes 0 and 2, and the new one in the others.
 void share_then_release(stage& s, int take) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, take < 2 ? readers : writers);
-    s.run_to(10ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, take < 2 ? readers : writers, 10ms);
     if (take >= 2) {
         s.expect(!s.share(a, readers).granted(), "a writer's lease cannot be shared");
         s.user(0).downgrade(a.lease, readers);
     }
     s.run_to(20ms);
-    taking& w = s.acquire(1, writers);
-    s.run_to(50ms);
+    taking& w = s.wait(1, writers, 50ms);
     taking& b = s.share(a, readers);
     s.expect(b.held(), "the share takes no round trip");
     taking& first = take % 2 == 0 ? a : b;
@@ -206,15 +186,10 @@ void share_of_a_lost_lease(stage& s, int take) {
     spec& writers = s.writers_lock();
     writers.policy.set_kind(kinds::fenced_writer);
     const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
+    taking& a = s.hold(0, readers, 10ms);
     if (take != 2) {
-        for (std::size_t i = 0; i != 3; ++i) {
-            s.instance(i).delete_key(stage::key);
-        }
-        taking& w = s.acquire(1, writers);
-        s.run_to(20ms);
-        s.expect(w.held(), "another client writes");
+        s.on_all(&server::delete_key, stage::key);
+        taking& w = s.hold(1, writers, 20ms, "another client writes");
         s.release(w);
     }
     s.run_to(40ms);

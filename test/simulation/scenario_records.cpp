@@ -69,9 +69,9 @@ void lost_answer(stage& s, int take) {
     record_user b(s, 1);
     b.write_from(0, "first");
     b.finish();
-    s.deafen(0, 0, 200ms);
+    s.deafen(0, {0}, 200ms);
     a.write_from(b.version(), "second");
-    s.run_to(s.now() + 2ms);
+    s.run_for(2ms);
     s.disconnect(0, 0);
     b.read();
     b.finish();

@@ -15,13 +15,17 @@
 namespace colock::simulation {
 namespace {
 
-constexpr std::size_t servers = 3;
+/// Returns a writers' lock that makes one attempt.
+spec& writers_that_try(stage& s) {
+    spec& result = s.writers_lock();
+    result.policy.attempts = 1;
+    return result;
+}
 
 /// Returns a mutex, a writer, a reader, or a permit.
 spec lock_of(stage& s, int take) {
     spec& mutex = s.lock();
-    spec& writers = s.writers_lock();
-    writers.policy.attempts = 1;
+    spec& writers = writers_that_try(s);
     spec& permits = s.lock();
     permits.policy.set_kind(kinds::semaphore(2, 1));
     return take == 0 ? mutex : take == 1 ? writers : take == 2 ? readers_side_of(writers) : permits;
@@ -29,16 +33,11 @@ spec lock_of(stage& s, int take) {
 
 /// The scripts are lost while a lease is held. The lease is nevertheless renewed and released.
 void lost_scripts(stage& s, int take) {
-    taking& a = s.acquire(0, lock_of(s, take));
-    s.run_to(50ms);
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).lose_scripts();
-    }
+    taking& a = s.hold(0, lock_of(s, take), 50ms);
+    s.on_all(&server::lose_scripts);
     s.run_to(250ms);
     s.expect(a.held() && s.count(fault::sent_again) != 0, "the lease has been renewed in full");
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).lose_scripts();
-    }
+    s.on_all(&server::lose_scripts);
     s.release(a);
     s.run_to(260ms);
     s.expect(s.keys() == 0 || take == 3, "the lock has been released");
@@ -46,24 +45,16 @@ void lost_scripts(stage& s, int take) {
 
 /// Servers without memory renew and release existing locks, and grant none.
 void no_memory(stage& s, int take) {
-    taking& a = s.acquire(0, lock_of(s, take));
-    s.run_to(50ms);
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).run_out_of_memory(500ms);
-    }
+    taking& a = s.hold(0, lock_of(s, take), 50ms);
+    s.on_all(&server::run_out_of_memory, 500ms);
     s.run_to(400ms);
     s.expect(a.held(), "the lease has been renewed");
     s.release(a);
     s.run_to(420ms);
-    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a),
-             "the lock has been released");
-    taking& b = s.acquire(1, lock_of(s, take));
-    s.run_to(500ms);
-    s.expect(b.told && !b.granted(), "nothing is granted without memory");
+    s.expect(s.keys(a) == 0, "the lock has been released");
+    s.fail(1, lock_of(s, take), 500ms, "nothing is granted without memory");
     s.run_to(600ms);
-    taking& c = s.acquire(1, lock_of(s, take));
-    s.run_to(620ms);
-    s.expect(c.held(), "the lock is granted with memory");
+    taking& c = s.hold(1, lock_of(s, take), 620ms, "the lock is granted with memory");
     s.release(c);
 }
 
@@ -72,27 +63,17 @@ void no_memory(stage& s, int take) {
 void refused_share(stage& s, int take) {
     static const std::vector<std::string> commands = {"zadd", "zremrangebyscore", "pexpire",
                                                       "zscore"};
-    spec& writers = s.writers_lock();
-    writers.policy.attempts = 1;
+    spec& writers = writers_that_try(s);
     writers.policy.lease.value_per_holder = take % 2 == 1;
     const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& b = s.acquire(1, readers);
-    s.run_to(30ms);
+    taking& a = s.hold(0, readers, 10ms);
+    taking& b = s.hold(1, readers, 30ms);
     s.expect(a.held() && b.held(), "both readers hold the lock");
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).refuse(commands[static_cast<std::size_t>(take / 2)], 20ms);
-    }
-    taking& c = s.acquire(2, readers);
-    s.run_to(49ms);
-    s.expect(c.told && !c.granted(), "the third reader is refused");
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.expect(!s.has_key(i, c), "a server has no share of the third reader");
-    }
+    s.on_all(&server::refuse, commands[static_cast<std::size_t>(take / 2)], 20ms);
+    taking& c = s.fail(2, readers, 49ms, "the third reader is refused");
+    s.expect(s.keys(c) == 0, "no server has a share of the third reader");
     s.run_to(70ms);
-    s.release(a);
-    s.release(b);
+    s.release(a, b);
     s.run_to(80ms);
     s.expect(s.keys() == 0, "all shares have been released");
 }
@@ -100,20 +81,15 @@ void refused_share(stage& s, int take) {
 /// Each server is disturbed when a second reader arrives, which is refused. Another one is granted afterwards.
 template <typename Disturb>
 void refuse_second_reader(stage& s, const spec& readers, Disturb disturb) {
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    for (std::size_t i = 0; i != servers; ++i) {
-        disturb(s.instance(i));
-    }
+    taking& a = s.hold(0, readers, 10ms);
+    s.on_all(disturb);
     taking& b = s.acquire(1, readers);
     s.run_to(50ms);
     s.expect(a.held() && b.told && !b.granted(), "the second reader is refused");
     s.run_to(120ms);
-    taking& c = s.acquire(1, readers);
-    s.run_to(150ms);
+    taking& c = s.hold(1, readers, 150ms);
     s.expect(a.held() && c.held(), "both readers hold the lock");
-    s.release(a);
-    s.release(c);
+    s.release(a, c);
     s.run_to(160ms);
     s.expect(s.keys() == 0, "all shares have been released");
 }
@@ -122,17 +98,14 @@ void refuse_second_reader(stage& s, const spec& readers, Disturb disturb) {
 void refused_set(stage& s, int take) {
     static const std::vector<std::string> commands = {"pexpire", "zscore",           "zrange",
                                                       "zrem",    "zremrangebyscore", "rename"};
-    spec& writers = s.writers_lock();
-    writers.policy.attempts = 1;
-    refuse_second_reader(s, readers_side_of(writers), [take](server& one) {
+    refuse_second_reader(s, readers_side_of(writers_that_try(s)), [take](server& one) {
         one.refuse(commands[static_cast<std::size_t>(take)], 20ms);
     });
 }
 
 /// A foreign key has a name that a second reader needs. The key is left alone.
 void taken_place(stage& s, int take) {
-    spec& writers = s.writers_lock();
-    writers.policy.attempts = 1;
+    spec& writers = writers_that_try(s);
     writers.policy.lease.value_per_holder = take == 1;
     refuse_second_reader(s, readers_side_of(writers), [](server& one) {
         one.take_name("{" + stage::key + "}:colock:readers", 100ms);
@@ -143,28 +116,22 @@ void taken_place(stage& s, int take) {
 void taken_counter(stage& s, int take) {
     spec& mutex = s.lock();
     mutex.policy.set_kind(kinds::fenced);
-    spec& writers = s.writers_lock();
+    spec& writers = writers_that_try(s);
     writers.policy.set_kind(kinds::fenced_writer);
-    writers.policy.attempts = 1;
     const spec lock = take == 0 ? mutex : take == 1 ? writers : readers_side_of(writers);
-    for (std::size_t i = 0; i != servers; ++i) {
-        s.instance(i).take_name("{" + stage::key + "}:colock:fence", 100ms);
-    }
+    s.on_all(&server::take_name, "{" + stage::key + "}:colock:fence", 100ms);
     taking& a = s.acquire(0, lock);
     s.run_to(50ms);
     s.expect(a.told && !a.granted() && s.keys() == 0, "the acquire is refused");
     s.run_to(120ms);
-    taking& b = s.acquire(0, lock);
-    s.run_to(150ms);
-    s.expect(b.held(), "the lock is granted when the name is free");
+    taking& b = s.hold(0, lock, 150ms, "the lock is granted when the name is free");
     s.release(b);
 }
 
 /// A server becomes a replica while its clients are connected. It grants nothing, and its clients close the
 /// connection.
 void replica_without_notice(stage& s, int) {
-    taking& a = s.acquire(0, s.lock());
-    s.run_to(50ms);
+    taking& a = s.hold(0, s.lock(), 50ms);
     s.instance(0).become_replica(200ms);
     s.run_to(150ms);
     s.expect(a.held() && s.has_key(0, a), "the lease is renewed by the other servers");

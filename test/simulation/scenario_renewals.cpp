@@ -52,10 +52,8 @@ void renewal_in_flight(stage& s, int take) {
 }
 
 void renewals_fail(stage& s, int) {
-    taking& a = s.acquire(0);
-    s.run_to(50ms);
-    s.cut_off(0, 1, 1s);
-    s.cut_off(0, 2, 1s);
+    taking& a = s.hold(0, s.lock(), 50ms);
+    s.cut_off(0, {1, 2}, 1s);
     s.run_to(279ms);
     s.expect(a.held() && !a.lost, "the lease is held while a renewal may still succeed");
     s.expect(a.held() && s.user(0).engine().parts().counts.renewals_failed >= 4,
@@ -75,8 +73,7 @@ void no_resurrection(stage& s, int take) {
     taking& a = s.acquire(0, l);
     const duration answered[] = {285ms, 298ms, 250ms};
     s.run_to(99ms);
-    s.deafen(0, 1, answered[take]);
-    s.deafen(0, 2, answered[take]);
+    s.deafen(0, {1, 2}, answered[take]);
     s.run_to(200ms);
     s.expect(s.grants().size() == 6, "the renewal was executed");
     if (take == 2) {
@@ -93,9 +90,8 @@ void no_resurrection(stage& s, int take) {
 void max_hold(stage& s, int) {
     spec& l = s.lock();
     l.policy.lease.max_hold = 350ms;
-    taking& a = s.acquire(0, l);
-    s.run_to(334ms);
-    s.expect(a.held() && s.grants().size() == 12, "the lease is renewed until max_hold");
+    taking& a = s.hold(0, l, 334ms);
+    s.expect(s.grants().size() == 12, "the lease is renewed until max_hold");
     s.run_to(349ms);
     s.expect(about(a.lost, 337ms), "the lease is lost although it is not released");
     s.expect(s.keys() == 3, "the keys remain until max_hold ends");

@@ -75,9 +75,7 @@ void late_record(stage& s, int take) {
     caller b(s, 1);
     a.call(20ms);
     s.run_to(40ms);
-    for (std::size_t i = 0; i != 3; ++i) {
-        s.mute(0, i, 600ms);
-    }
+    s.mute(0, {0, 1, 2}, 600ms);
     s.run_to(340ms);
     s.expect(a.ended_as(once_end::unknown), "the first caller does not know the outcome");
     if (take == 0) {
@@ -102,9 +100,7 @@ void lost_answers(stage& s, int) {
     caller a(s, 0);
     a.call(20ms);
     s.run_to(40ms);
-    for (const std::size_t i : {1U, 2U}) {
-        s.deafen(0, i, 70ms);
-    }
+    s.deafen(0, {1, 2}, 70ms);
     s.run_to(60ms);
     s.disconnect(0, 1);
     s.disconnect(0, 2);
@@ -119,8 +115,7 @@ void refused_by_one(stage& s, int) {
     a.call(20ms);
     s.run_to(20ms);
     s.instance(0).delete_key(stage::key);
-    s.mute(0, 1, 40ms);
-    s.mute(0, 2, 40ms);
+    s.mute(0, {1, 2}, 40ms);
     s.run_to(30ms);
     s.expect(!a.is_told(), "one refusal decides nothing");
     s.run_to(60ms);
@@ -134,8 +129,7 @@ void minority(stage& s, int take) {
     caller b(s, 1);
     a.call(20ms);
     s.run_to(20ms);
-    s.mute(0, 1, 1s);
-    s.mute(0, 2, 1s);
+    s.mute(0, {1, 2}, 1s);
     if (take == 1) {
         s.run_to(50ms);
         b.call(20ms);

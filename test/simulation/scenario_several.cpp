@@ -35,21 +35,18 @@ spec& patient_lock_on_both(stage& s) {
 }
 
 /// The lease is not renewed.
-spec& lock_on_another(stage& s, duration ttl) {
-    spec& result = s.lock();
+spec& lock_on_another(stage& s, core::milliseconds ttl) {
+    spec& result = s.unrenewed_lock();
     result.key = another;
-    result.policy.lease.ttl = std::chrono::duration_cast<core::milliseconds>(ttl);
-    result.policy.lease.renew_interval = {};
+    result.policy.lease.ttl = ttl;
     return result;
 }
 
 /// The second name is released, and the server notifies the waiter.
 void waiter_is_told(stage& s, int) {
-    taking& holder = s.acquire(0, lock_on_another(s, 3s));
-    s.run_to(10ms);
-    taking& waiter = s.acquire(1, patient_lock_on_both(s));
-    s.run_to(100ms);
-    s.expect(holder.held() && !waiter.ended(), "the waiter waits for the second name");
+    taking& holder = s.hold(0, lock_on_another(s, 3s), 10ms);
+    taking& waiter = s.wait(1, patient_lock_on_both(s), 100ms);
+    s.expect(holder.held(), "the waiter waits for the second name");
     s.release(holder);
     s.run_to(110ms);
     s.expect(waiter.held(), "the waiter is told of the second name");
@@ -58,22 +55,17 @@ void waiter_is_told(stage& s, int) {
 
 /// The second name expires. The server sends no notifications, only the remaining ttl of that name.
 void waiter_waits_for_the_end(stage& s, int) {
-    taking& holder = s.acquire(0, lock_on_another(s, 300ms));
-    s.run_to(10ms);
-    taking& waiter = s.acquire(1, patient_lock_on_both(s));
-    s.run_to(290ms);
-    s.expect(!waiter.ended() && s.commands() < 10, "the waiter asks how long the name is held");
+    taking& holder = s.hold(0, lock_on_another(s, 300ms), 10ms);
+    taking& waiter = s.wait(1, patient_lock_on_both(s), 290ms);
+    s.expect(s.commands() < 10, "the waiter asks how long the name is held");
     s.run_to(320ms);
     s.expect(waiter.held(), "the waiter gets the lock when the name is free");
-    s.release(waiter);
-    s.release(holder);
+    s.release(waiter, holder);
 }
 
 /// The node of one name refuses to delete it. In take 0 it is the first name, in take 1 the second.
 void release_goes_on(stage& s, int take) {
-    taking& holder = s.acquire(0, lock_on_both(s));
-    s.run_to(20ms);
-    s.expect(holder.held(), "the lock has names on two nodes");
+    taking& holder = s.hold(0, lock_on_both(s), 20ms, "the lock has names on two nodes");
     voter& cluster = s.servers_of(0);
     const std::string refused = take == 0 ? stage::key : another;
     const std::string other = take == 0 ? another : stage::key;
@@ -88,13 +80,9 @@ void release_goes_on(stage& s, int take) {
 
 /// Another client has acquired the first name. The second still belongs to the lease.
 void release_with_a_name_lost(stage& s, int) {
-    taking& holder = s.acquire(0, lock_on_both(s));
-    s.run_to(10ms);
-    s.expect(holder.held(), "the lock has two names");
+    taking& holder = s.hold(0, lock_on_both(s), 10ms, "the lock has two names");
     s.instance(0).delete_key(stage::key);
-    taking& other = s.acquire(1, s.lock());
-    s.run_to(20ms);
-    s.expect(other.held(), "another client has the first name");
+    taking& other = s.hold(1, s.lock(), 20ms, "another client has the first name");
     s.release(holder);
     s.run_to(30ms);
     s.expect(!s.instance(0).holds_anything(another), "the second name is released");
@@ -104,11 +92,8 @@ void release_with_a_name_lost(stage& s, int) {
 
 /// One node grants its name, and the other denies. In take 0 the second name is denied, in take 1 the first.
 void undo_of_one_name(stage& s, int take) {
-    taking& holder = s.acquire(1, take == 0 ? lock_on_another(s, 300ms) : s.lock());
-    s.run_to(10ms);
-    taking& waiter = s.acquire(0, lock_on_both(s));
-    s.run_to(30ms);
-    s.expect(waiter.ended() && !waiter.granted(), "one of the names is held");
+    taking& holder = s.hold(1, take == 0 ? lock_on_another(s, 300ms) : s.lock(), 10ms);
+    s.fail(0, lock_on_both(s), 30ms, "one of the names is held");
     s.expect(!s.servers_of(0).holds_anything(take == 0 ? stage::key : another),
              "the other name is given back");
     s.release(holder);
@@ -117,17 +102,11 @@ void undo_of_one_name(stage& s, int take) {
 /// The holder of the second name also wants the first. It waits behind another task of its client that wants
 /// both.
 void waiter_lets_others_pass(stage& s, int) {
-    taking& holder = s.acquire(0, lock_on_another(s, 3s));
-    s.run_to(10ms);
-    taking& waiter = s.acquire(0, patient_lock_on_both(s));
-    s.run_to(20ms);
-    spec& first_name = s.lock();
-    first_name.policy.attempts = 0;
-    taking& more = s.acquire(0, first_name);
-    s.run_to(200ms);
-    s.expect(!waiter.ended() && more.held(), "the waiter for two names lets the other one pass");
-    s.release(more);
-    s.release(holder);
+    taking& holder = s.hold(0, lock_on_another(s, 3s), 10ms);
+    taking& waiter = s.wait(0, patient_lock_on_both(s), 20ms);
+    taking& more = s.hold(0, s.patient_lock(), 200ms);
+    s.expect(!waiter.ended(), "the waiter for two names lets the other one pass");
+    s.release(more, holder);
     s.run_to(300ms);
     s.expect(waiter.held(), "the waiter gets both names");
     s.release(waiter);

@@ -46,6 +46,9 @@ constexpr cast quarantined(std::size_t clients, std::size_t instances = 3, durat
     return {.instances = instances, .clients = clients, .quarantine = how_long};
 }
 
+/// Client 0 reads. Client 1 waits to write, and dies at the time `died`. Its writer mark remains. Returns the reader.
+taking& leave_writer_mark(stage& s, const shared_lock& lock, duration died);
+
 // The times of a lease that is acquired at 0. It is requested at 0.01 ms, granted at 1.01 ms, and the reply
 // arrives at 2.01 ms. It is renewed at 100 ms. Without renewals, it is lost at 280 ms, and valid until 295
 // ms. Its keys live until 301.01 ms.

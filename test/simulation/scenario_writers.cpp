@@ -12,20 +12,15 @@ namespace {
 
 /// A denied writer gives up in take 0 and dies in take 1. The reader that blocked it continues.
 void writer_gives_up(stage& s, int take) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& w = s.acquire(1, writers);
-    s.run_to(100ms);
+    const auto [writers, readers] = s.both_sides();
+    taking& a = s.hold(0, readers, 10ms);
+    taking& w = s.wait(1, writers, 100ms);
     if (take == 0) {
         s.cancel(w);
         s.run_to(110ms);
-        taking& b = s.acquire(2, readers);
-        s.run_to(120ms);
+        taking& b = s.hold(2, readers, 120ms);
         s.expect(a.held() && b.held(), "a cancelled writer removes its writer mark");
-        s.release(a);
-        s.release(b);
+        s.release(a, b);
         return;
     }
     s.user(1).crash();
@@ -33,13 +28,11 @@ void writer_gives_up(stage& s, int take) {
     const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
     s.expect(end > 1s && end <= 1102ms,
              "the writer mark lasts for one second after the last attempt");
-    taking& b = s.acquire(2, readers);
-    s.run_to(end - 1ms);
-    s.expect(a.held() && !b.told, "the writer mark keeps new readers out");
+    taking& b = s.wait(2, readers, end - 1ms);
+    s.expect(a.held(), "the writer mark keeps new readers out");
     s.run_to(end + 70ms);
     s.expect(a.held() && b.held(), "new readers enter when the writer mark has expired");
-    s.release(a);
-    s.release(b);
+    s.release(a, b);
 }
 
 /// The readers of two clients alternate, so one of them always reads while a writer waits. The writer polls
@@ -52,21 +45,19 @@ void overlapping_readers(stage& s, int) {
         readers.policy.lease.ttl = 10s;
         readers.policy.lease.renew_interval = 0ms;
     }
-    taking& a = s.acquire(0, readers);
-    s.run_to(10ms);
-    taking& w = s.acquire(1, writers);
-    s.run_to(50ms);
+    taking& a = s.hold(0, readers, 10ms);
+    taking& w = s.wait(1, writers, 50ms);
     std::vector<taking*> late;
     for (int i = 0; i != 10; ++i) {
         late.push_back(&s.acquire(i % 2 == 0 ? 2 : 3, readers));
-        s.run_to(s.now() + 150ms);
+        s.run_for(150ms);
         s.expect(a.held() && !w.told && !late.back()->told, "no later reader overtakes the writer");
     }
     s.release(a);
-    s.run_to(s.now() + 70ms);
+    s.run_for(70ms);
     s.expect(w.held(), "the writer acquires the lock");
     s.release(w);
-    s.run_to(s.now() + 70ms);
+    s.run_for(70ms);
     for (taking* const one : late) {
         s.expect(one->held(), "all readers acquire the lock after the writer");
         s.release(*one);
@@ -76,11 +67,9 @@ void overlapping_readers(stage& s, int) {
 /// A writer has the lock while a reader's release is still in flight to one of the instances.
 void mark_at_a_minority(stage& s, int) {
     const spec& writers = s.writers_lock();
-    taking& a = s.acquire(0, readers_side_of(writers));
-    s.run_to(10ms);
-    taking& w = s.acquire(1, writers);
-    s.run_to(40ms);
-    s.mute(0, 2, 80ms);
+    taking& a = s.hold(0, readers_side_of(writers), 10ms);
+    taking& w = s.wait(1, writers, 40ms);
+    s.mute(0, {2}, 80ms);
     s.release(a);
     s.run_to(60ms);
     s.expect(w.held() && !s.has_key(2, w), "the writer holds the lock on two instances");
@@ -92,12 +81,11 @@ void mark_at_a_minority(stage& s, int) {
 /// Readers of three clients wait for a writer. They poll or are notified.
 void readers_enter_together(stage& s, int) {
     const bool is_told = s.servers_of(0).kind().tells_changes;
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
+    const auto [writers, readers] = s.both_sides();
     taking& a = s.acquire(0, writers);
     std::vector<taking*> waiting;
     for (std::size_t user = 0; user != 3; ++user) {
-        s.run_to(s.now() + 10ms);
+        s.run_for(10ms);
         waiting.push_back(&s.acquire(user, readers));
         waiting.push_back(&s.acquire(user, readers));
     }
@@ -110,9 +98,7 @@ void readers_enter_together(stage& s, int) {
     for (const taking* const one : waiting) {
         s.expect(one->held(), "all readers hold the lock together");
     }
-    taking& w = s.acquire(3, writers);
-    s.run_to(700ms);
-    s.expect(!w.told, "the readers keep a writer out");
+    taking& w = s.wait(3, writers, 700ms, "the readers keep a writer out");
     for (taking* const one : waiting) {
         s.release(*one);
     }
@@ -122,6 +108,13 @@ void readers_enter_together(stage& s, int) {
 }
 
 }  // namespace
+
+taking& leave_writer_mark(stage& s, const shared_lock& lock, duration died) {
+    taking& reader = s.hold(0, lock.readers, 10ms);
+    s.wait(1, lock.writers, died);
+    s.user(1).crash();
+    return reader;
+}
 
 const std::vector<scenario> writer_scenarios = {
     {"fault_42_sim_writer_gives_up",

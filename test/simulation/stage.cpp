@@ -61,12 +61,28 @@ spec& stage::lock() {
     return s;
 }
 
-spec& stage::writers_lock() {
+spec& stage::patient_lock() {
     spec& s = lock();
-    s.policy.set_kind(kinds::writer);
-    s.policy.attempt_interval = kinds::writer_mark_ttl / 2;
     s.policy.attempts = 0;
     return s;
+}
+
+spec& stage::unrenewed_lock() {
+    spec& s = lock();
+    s.policy.lease.renew_interval = 0ms;
+    return s;
+}
+
+spec& stage::writers_lock() {
+    spec& s = patient_lock();
+    s.policy.set_kind(kinds::writer);
+    s.policy.attempt_interval = kinds::writer_mark_ttl / 2;
+    return s;
+}
+
+shared_lock stage::both_sides() {
+    const spec& writers = writers_lock();
+    return {writers, readers_side_of(writers)};
 }
 
 taking& stage::acquire(std::size_t user, const spec& lock, core::time_point deadline) {
@@ -79,6 +95,27 @@ taking& stage::acquire(std::size_t user, const spec& lock, core::time_point dead
             t.by->on_loss(granted, [this, &t] { t.lost = now(); });
         }
     });
+    return t;
+}
+
+taking& stage::hold(std::size_t user, const spec& lock, duration until, const std::string& what) {
+    taking& t = acquire(user, lock);
+    run_to(until);
+    expect(t.held(), what);
+    return t;
+}
+
+taking& stage::wait(std::size_t user, const spec& lock, duration until, const std::string& what) {
+    taking& t = acquire(user, lock);
+    run_to(until);
+    expect(!t.ended(), what);
+    return t;
+}
+
+taking& stage::fail(std::size_t user, const spec& lock, duration until, const std::string& what) {
+    taking& t = acquire(user, lock);
+    run_to(until);
+    expect(t.told && !t.granted(), what);
     return t;
 }
 
@@ -114,17 +151,27 @@ taking& stage::hand_off(taking& t, const spec& lock) {
     return next;
 }
 
-void stage::cut_off(std::size_t user, std::size_t instance, duration until) {
-    mute(user, instance, until);
-    deafen(user, instance, until);
+void stage::cut_off(std::size_t user, instances which, duration until) {
+    mute(user, which, until);
+    deafen(user, which, until);
 }
 
-void stage::deafen(std::size_t user, std::size_t instance, duration until) {
-    clients_[user]->to(instance).block(connection::to_client, true_time(until));
+void stage::deafen(std::size_t user, instances which, duration until) {
+    for (const std::size_t i : which) {
+        clients_[user]->to(i).block(connection::to_client, true_time(until));
+    }
 }
 
-void stage::mute(std::size_t user, std::size_t instance, duration until) {
-    clients_[user]->to(instance).block(connection::to_server, true_time(until));
+void stage::mute(std::size_t user, instances which, duration until) {
+    for (const std::size_t i : which) {
+        clients_[user]->to(i).block(connection::to_server, true_time(until));
+    }
+}
+
+void stage::break_all(std::size_t user, duration deliver_after) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        clients_[user]->to(i).reset(deliver_after);
+    }
 }
 
 void stage::run_to(duration when) {
@@ -132,11 +179,13 @@ void stage::run_to(duration when) {
 }
 
 std::size_t stage::keys() {
-    std::size_t result = 0;
-    for (std::size_t i = 0; i != voters_.size(); ++i) {
-        result += has_key(i) ? 1U : 0U;
-    }
-    return result;
+    return static_cast<std::size_t>(
+        std::ranges::count_if(voters_, [](const auto& one) { return one->holds_anything(key); }));
+}
+
+std::size_t stage::keys(const taking& t) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        voters_, [&](const auto& one) { return one->holds(key, t.token()); }));
 }
 
 std::size_t stage::grants_after(duration when) const {

@@ -265,6 +265,9 @@ public:
         } else {
             result.value = co_await std::invoke(*body_);
         }
+        if (held.token().empty()) {
+            throw lock_error(moved_out());
+        }
         // The effect is there. So this goes on until the result is recorded, or the lease is lost.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         auto record = key_->make_record(result.value);
@@ -376,6 +379,7 @@ auto start_once(once_key key, Function&& body, CompletionToken&& token) {
 ///   - `lock_error` with `wrong_kind` if a lock or a value of another kind has the name.
 ///   - `lock_error` with `outcome_unknown` if the body has returned, and no quorum had recorded the result before the
 ///     lease was lost, or within a ttl. The result may be found later. Otherwise the next caller runs its body again.
+///   - `lock_error` with `not_held` if the body has moved its lease out or released it. Nothing is recorded.
 ///   - `colock::lease_lost` as for `with_lock`, if the lease was lost while the body ran. Nothing is recorded.
 ///   - `lock_error` with `invalid_argument` for a key or options that cannot work. The body does not run. Or the body
 ///     has returned more than `once_longest_result` bytes. Nothing is recorded.

@@ -122,6 +122,13 @@ struct readers_of {
     }
 };
 
+/// The error of a body that has moved its lease out.
+inline error moved_out() {
+    return {make_error_code(errc::not_held),
+            "the body has moved its lease out, so the lock is not released here. Use acquire for a "
+            "lease that outlives a scope"};
+}
+
 template <typename Lock, typename Function>
 boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function body) {
     namespace asio = boost::asio;
@@ -134,6 +141,7 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 
     outcome<body_result<Function>> result;
     std::exception_ptr failure;
+    bool is_moved_out = false;
     asio::cancellation_signal stop_body;
     asio::cancellation_signal stop_watching;
     const auto executor = co_await asio::this_coro::executor;
@@ -155,6 +163,8 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
                     stop_the_other{&stop_body, &stop_watching},
                     asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
         failure = thrown;
+        // The watch would have ended with a release or a detach.
+        is_moved_out = held.token().empty() && lost == asio::error::operation_aborted;
     } else {  // it was cancelled at the moment of the grant
         failure =
             std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
@@ -176,6 +186,9 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     }
     if (failure) {
         std::rethrow_exception(failure);
+    }
+    if (is_moved_out) {
+        throw lock_error(moved_out());
     }
     co_return result.take();
 }
@@ -268,7 +281,7 @@ concept shared_acquirable = requires(const Lock& lock) {
 /// - Errors:
 ///   - The exceptions of the lock's `acquire`: see `mutex::acquire`.
 ///   - `lock_error` with the code `not_held` if a lock of your own returned an empty lease. The body does
-///     not run.
+///     not run. Also if the body has moved its lease out, and has not released it. It is still held then.
 ///   - `colock::lease_lost` if the lease was lost while the body ran, even if the body returned or threw.
 ///     It is also thrown if the release finds that the keys are gone.
 ///   - Otherwise the exception of the body.

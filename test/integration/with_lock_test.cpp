@@ -4,6 +4,7 @@
 
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
+#include "support/contains.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -291,19 +292,50 @@ BOOST_AUTO_TEST_CASE(the_body_may_abandon_the_lease) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_out) {
+/// Fault 128: nobody would release the lock then.
+BOOST_AUTO_TEST_CASE(a_body_that_moves_its_lease_out_is_an_error, *label("fault-128")) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease taken;
-        const int number =
-            co_await with_lock(mutex(locks, "x"), [&](lease& held) -> asio::awaitable<int> {
-                taken = std::move(held);
-                co_return 8;
-            });
-        BOOST_TEST(number == 8);
-        BOOST_TEST(taken.valid());
-        BOOST_TEST(locks.counters().held == 1U);
-        const auto result = co_await taken.release();
-        BOOST_TEST((result == release_result::released));
+        const auto take = [&](lease& held) -> asio::awaitable<std::string> {
+            taken = std::move(held);
+            co_return "done";
+        };
+        const auto check = [&](auto run) -> asio::awaitable<void> {
+            std::string message;
+            try {
+                co_await run();
+            } catch (const lock_error& failed) {
+                BOOST_TEST((failed.code() == errc::not_held));
+                message = failed.what();
+            }
+            BOOST_TEST(contains(message, "moved its lease out"), message);
+            BOOST_TEST(taken.valid());
+            BOOST_TEST(locks.counters().held == 1U);
+            const release_result released = co_await taken.release();
+            BOOST_TEST((released == release_result::released));
+        };
+        const mutex lock(locks, "x");
+        co_await check([&] { return with_lock(lock, take, asio::use_awaitable); });
+        co_await check([&] { return lead(lock, take, asio::use_awaitable); });
+        co_await check([&] { return once(locks, "x", take, asio::use_awaitable); });
+    });
+}
+
+/// A body that gives its lease to another owner has ended it in time.
+BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_and_release_it) {
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        const mutex lock(locks, "x");
+        const int released = co_await with_lock(lock, [](lease& held) -> asio::awaitable<int> {
+            lease mine = std::move(held);
+            co_await mine.release();
+            co_return 8;
+        });
+        BOOST_TEST(released == 8);
+        const int detached = co_await with_lock(lock, [](lease& held) -> asio::awaitable<int> {
+            co_await held.detach();
+            co_return 9;
+        });
+        BOOST_TEST(detached == 9);
     });
 }
 

@@ -168,8 +168,9 @@ def check_dashboard(path, text, folder):
     for panel in dashboard["panels"]:
         place = panel["gridPos"]
         expect(place["x"] + place["w"] <= 24, f"the panel {panel['title']} is too wide")
-        for each in [panel, *panel["targets"]]:
-            expect(each["datasource"]["uid"] == "${datasource}", f"the panel {panel['title']} has a data source of its own")
+        # A target without a data source uses that of its panel.
+        for source in [panel["datasource"], *(target["datasource"] for target in panel["targets"] if "datasource" in target)]:
+            expect(source["uid"] == "${datasource}", f"the panel {panel['title']} has a data source of its own")
 
 
 def check_alerts(folder, tests, text):

@@ -8,9 +8,9 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <chrono>
-#include <exception>
 #include <utility>
 
 namespace asio = boost::asio;
@@ -30,14 +30,12 @@ http_client::http_client(asio::any_io_executor executor, asio::ip::tcp::endpoint
 
 asio::awaitable<http_reply> http_client::request(http::verb method, std::string target,
                                                  nlohmann::json body) {
-    std::exception_ptr failure;
     try {
         co_return co_await exchange(method, std::move(target), std::move(body));
     } catch (const boost::system::system_error&) {
-        failure = std::current_exception();
+        stream_.reset();
+        throw;
     }
-    stream_.reset();
-    std::rethrow_exception(failure);
 }
 
 asio::awaitable<http_reply> http_client::get(std::string target) {
@@ -76,7 +74,7 @@ asio::awaitable<http_reply> http_client::exchange(http::verb method, std::string
     }
     nlohmann::json parsed = nlohmann::json::parse(response.body(), nullptr, false);
     co_return http_reply{response.result_int(),
-                         parsed.is_discarded() ? nlohmann::json() : std::move(parsed)};
+                         parsed.is_object() ? std::move(parsed) : nlohmann::json::object()};
 }
 
 }  // namespace like_counter

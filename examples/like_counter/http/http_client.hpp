@@ -19,8 +19,25 @@ namespace like_counter {
 
 struct http_reply {
     unsigned status = 0;
-    nlohmann::json body;
+    nlohmann::json body;  ///< Empty if the answer is no JSON object.
+
+    /// Returns a field of the error in the body.
+    [[nodiscard]] std::string error(const std::string& field) const {
+        return body.value(nlohmann::json::json_pointer("/error/" + field), "unknown");
+    }
+
+    /// Whether the service says that it wrote nothing: see service/api_error.hpp. On a cluster, a stale writer may
+    /// be refused in one of two slots.
+    [[nodiscard]] bool wrote_nothing() const {
+        const std::string code = error("code");
+        return (status >= 400 && status < 500) || code == "busy" || code == "locks_unavailable";
+    }
 };
+
+/// Where the likes of an entity are.
+inline std::string likes_target(const std::string& entity) {
+    return "/v1/entities/" + entity + "/likes";
+}
 
 /// One keep-alive connection to a service, made when it is needed.
 class http_client {
@@ -28,8 +45,7 @@ public:
     http_client(boost::asio::any_io_executor executor, boost::asio::ip::tcp::endpoint server);
 
     /// Sends a request, with a JSON body unless that is null, and waits for the answer. Throws
-    /// `boost::system::system_error`; then nobody knows whether the request took effect. An answer
-    /// that is not JSON has a null body.
+    /// `boost::system::system_error`. Then it is not known whether the request took effect.
     boost::asio::awaitable<http_reply> request(boost::beast::http::verb method, std::string target,
                                                nlohmann::json body = nullptr);
 

@@ -2,8 +2,7 @@
 
 // What the driver's verdict rests on: its book of likes, its latencies, its choice of entities.
 
-#include "../demo/driver/latencies.hpp"
-#include "../demo/driver/ledger.hpp"
+#include "../demo/driver/records.hpp"
 #include "../demo/driver/workload.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -9,19 +9,21 @@
 #include "report.hpp"
 #include "services.hpp"
 #include "stage.hpp"
-#include "together.hpp"
 #include "verify.hpp"
 #include "workload.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -29,6 +31,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -36,25 +39,23 @@
 #include <vector>
 
 namespace asio = boost::asio;
+using namespace asio::experimental::awaitable_operators;
 
 namespace like_counter::driver {
 namespace {
 
 struct options {
-    std::vector<std::string> targets;
-    std::size_t connections = 32;
-    std::int64_t seconds = 10;
+    load_options load;
     workload_options workload;
     std::string json;         // where the result goes; "-": stdout
     std::string result_file;  // report: what load has written
     std::string faults_file;
     std::string stale_writes;
     stage_options stage;
-    std::int64_t ttl_ms = 3000;
     std::uint16_t port = 0;
 };
 
-/// Empty, or that a result could not be written there: said before the load, not after it.
+/// Checks before the load that the result can be written there. Returns an error text, or an empty one.
 std::string writable_file(const std::string& path) {
     std::error_code ignored;
     const bool is_new = !std::filesystem::exists(path, ignored);
@@ -67,47 +68,58 @@ std::string writable_file(const std::string& path) {
     return {};
 }
 
+/// Adds an option with its default and its limits.
+template <typename Value>
+void add(CLI::App& app, const std::string& name, Value& value, Value least, Value most,
+         const std::string& help) {
+    app.add_option(name, value, help)->check(CLI::Range(least, most))->capture_default_str();
+}
+
+/// Adds an option whose value is a time.
+template <typename Time>
+void add_time(CLI::App& app, const std::string& name, Time& time, int least, int most,
+              const std::string& help) {
+    app.add_option_function<int>(
+           name, [&time](int count) { time = Time(count); }, help)
+        ->check(CLI::Range(least, most))
+        ->default_str(std::to_string(time.count()));
+}
+
+asio::ip::tcp::endpoint parse_target(const std::string& text) {
+    const auto colon = text.rfind(':');
+    const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+    boost::system::error_code no_address;
+    const auto address = asio::ip::make_address(text.substr(0, colon), no_address);
+    if (no_address || !CLI::Range(1, 65535)(std::string(port)).empty()) {
+        throw CLI::ValidationError("--target", "expected address:port, not " + text);
+    }
+    return {address, static_cast<asio::ip::port_type>(std::stoi(port))};
+}
+
 void describe_load(CLI::App& app, options& chosen) {
-    app.add_option("--target", chosen.targets,
-                   "address:port of a service process. May be repeated.")
+    const auto add_targets = [&chosen](const std::vector<std::string>& texts) {
+        std::ranges::transform(texts, std::back_inserter(chosen.load.targets), parse_target);
+    };
+    app.add_option_function<std::vector<std::string>>(
+           "--target", add_targets, "address:port of a service process. May be repeated.")
         ->required()
         ->allow_extra_args(false);
-    app.add_option("--connections", chosen.connections,
-                   "number of connections to all targets together")
-        ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
-    app.add_option("--seconds", chosen.seconds, "duration in seconds")
-        ->check(CLI::Range(1, 86'400))
-        ->capture_default_str();
-    app.add_option("--users", chosen.workload.users, "number of users")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--entities", chosen.workload.entities, "number of entities")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--authors", chosen.workload.authors, "number of authors")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--zipf", chosen.workload.exponent,
-                   "exponent of the Zipf distribution of entities and users. 0: uniform")
-        ->check(CLI::Range(0.0, 5.0))
-        ->capture_default_str();
-    app.add_option("--unlikes", chosen.workload.unlike_share,
-                   "share of requests that withdraw a like")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    app.add_option("--reads", chosen.workload.read_share,
-                   "share of requests that only read, 0 to 1")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    app.add_option("--repeats", chosen.workload.repeat_share,
-                   "share of requests that repeat one of another connection, 0 to 1")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
-    app.add_option("--seed", chosen.workload.seed, "seed of all random choices")
-        ->capture_default_str();
-    app.add_option("--run", chosen.workload.run,
-                   "prefix of the authors' names. Default: a new one");
+    workload_options& work = chosen.workload;
+    const std::size_t most = 1'000'000;
+    add<std::size_t>(app, "--connections", chosen.load.connections, 1, 10'000,
+                     "number of connections to all targets together");
+    add_time(app, "--seconds", chosen.load.duration, 1, 86'400, "duration in seconds");
+    add<std::size_t>(app, "--users", work.users, 1, most, "number of users");
+    add<std::size_t>(app, "--entities", work.entities, 1, most, "number of entities");
+    add<std::size_t>(app, "--authors", work.authors, 1, most, "number of authors");
+    add(app, "--zipf", work.exponent, 0.0, 5.0,
+        "exponent of the Zipf distribution of entities and users. 0: uniform");
+    add(app, "--unlikes", work.unlike_share, 0.0, 1.0, "share of requests that withdraw a like");
+    add(app, "--reads", work.read_share, 0.0, 1.0, "share of requests that only read, 0 to 1");
+    add(app, "--repeats", work.repeat_share, 0.0, 1.0,
+        "share of requests that repeat one of another connection, 0 to 1");
+    app.add_option("--seed", work.seed, "seed of all random choices")->capture_default_str();
+    app.add_option("--run", work.run, "prefix of the authors' names. Default: a new one");
     app.add_option("--json", chosen.json, "file for the result, or - for stdout")
         ->required()
         ->check(writable_file);
@@ -133,41 +145,14 @@ void describe_page(CLI::App& app, options& chosen) {
     app.add_option("--folder", chosen.stage.folder, "folder for the logs of the processes")
         ->required()
         ->check(CLI::ExistingDirectory);
-    app.add_option("--instances", chosen.stage.lock_servers, "number of lock servers")
-        ->check(CLI::Range(1, 25))
-        ->capture_default_str();
-    app.add_option("--ttl-ms", chosen.ttl_ms, "ttl of the locks in ms")
-        ->check(CLI::Range(300, 10'000))
-        ->capture_default_str();
+    add<std::size_t>(app, "--instances", chosen.stage.lock_servers, 1, 25,
+                     "number of lock servers");
+    add_time(app, "--ttl-ms", chosen.stage.ttl, 300, 10'000, "ttl of the locks in ms");
     app.add_option("--port", chosen.port,
                    "port of the page on 127.0.0.1. Port 0 selects a free port.")
         ->capture_default_str();
     app.add_option("--redis-server", chosen.stage.redis_server, "program of the servers")
         ->capture_default_str();
-}
-
-asio::ip::tcp::endpoint parse_target(const std::string& text) {
-    const auto colon = text.rfind(':');
-    if (colon == std::string::npos) {
-        throw std::invalid_argument("--target: expected address:port, not " + text);
-    }
-    const auto port = CLI::Range(1, 65535)(std::string(text.substr(colon + 1)));
-    boost::system::error_code no_address;
-    const auto address = asio::ip::make_address(text.substr(0, colon), no_address);
-    if (!port.empty() || no_address) {
-        throw std::invalid_argument("--target: expected address:port, not " + text);
-    }
-    return {address, static_cast<asio::ip::port_type>(std::stoi(text.substr(colon + 1)))};
-}
-
-load_options load_options_of(const options& chosen) {
-    load_options result;
-    for (const std::string& target : chosen.targets) {
-        result.targets.push_back(parse_target(target));
-    }
-    result.connections = chosen.connections;
-    result.duration = std::chrono::seconds(chosen.seconds);
-    return result;
 }
 
 void write_json(const std::string& path, const nlohmann::json& value) {
@@ -192,61 +177,61 @@ nlohmann::json to_json(const load_result& load) {
             {"requests", load.requests},
             {"wishes", load.wishes},
             {"changes", load.changes},
-            {"errors", load.error_count()},
-            {"errors_by_kind", load.errors},
+            {"errors", load.errors},
+            {"errors_by_kind", load.errors_by_kind},
             {"likes_per_second", static_cast<double>(load.wishes) / load.elapsed.count()},
             {"latency_us", percentiles(load.wish_latencies)},
             {"latency_of_all_requests_us", percentiles(load.all_latencies)}};
 }
 
 nlohmann::json to_json(const verdict& found) {
-    return {{"accepted", found.accepted},
-            {"counted", found.counted},
-            {"set_members", found.set_members},
-            {"author_total", found.author_total},
-            {"entities_checked", found.entities},
-            {"authors_checked", found.authors},
-            {"mismatches", found.mismatches()},
-            {"entity_mismatches", found.entity_mismatches},
-            {"author_mismatches", found.author_mismatches},
-            {"unexplained_likes", found.unexplained},
-            {"mismatch_examples", found.examples}};
+    return {
+        {"accepted", found.accepted},
+        {"counted", found.counted},
+        {"set_members", found.set_members},
+        {"author_total", found.author_total},
+        {"mismatches", found.entity_mismatches + found.author_mismatches + found.unexplained_likes},
+        {"entity_mismatches", found.entity_mismatches},
+        {"author_mismatches", found.author_mismatches},
+        {"unexplained_likes", found.unexplained_likes},
+        {"mismatch_examples", found.mismatch_examples}};
 }
 
 asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const options& chosen) {
-    const load_options how = load_options_of(chosen);
     workload what(chosen.workload);
     ledger truth;
-    services driven(executor, how.targets);
+    services driven(executor, chosen.load.targets);
     const auto before = co_await driven.statuses();
 
-    load work(executor, how, what, truth);
-    progress shown(executor, work, driven, how.duration);
-    asio::co_spawn(executor, shown.run(), [](std::exception_ptr) {});
-    co_await work.run();
-    co_await shown.stop();
+    load work(executor, chosen.load, what, truth);
+    progress shown(executor, work, driven, chosen.load.duration);
+    auto run_and_stop = [&]() -> asio::awaitable<void> {
+        co_await work.run();
+        shown.stop();
+    };
+    co_await (run_and_stop() && shown.run());
 
     std::cerr << "checking every entity" << std::endl;
     co_await driven.until_quiet(std::chrono::seconds(20));
-    http_client client(executor, how.targets.front());
-    const verdict found = co_await verify(client, what, truth);
+    http_client client(executor, chosen.load.targets.front());
+    const verdict found = co_await verification(client, what, truth).run();
     co_await driven.until_ready(std::chrono::seconds(3));
     const auto after = co_await driven.statuses();
 
     nlohmann::json result = to_json(work.result());
     result.update(to_json(found));
+    for (const char* counter : {"lock_violations", "stale_writes_refused"}) {
+        result[counter] = sum_of(after, counter) - sum_of(before, counter);
+    }
     result["unknown_outcomes"] = truth.unknown_requests();
-    result["lock_violations"] =
-        sum_of(after, "lock_violations") - sum_of(before, "lock_violations");
-    result["stale_writes_refused"] =
-        sum_of(after, "stale_writes_refused") - sum_of(before, "stale_writes_refused");
     result["locking"] = after.front().at("locking");
     result["instances"] = merged_instances(after);
-    result["services"] = how.targets.size();
+    result["services"] = chosen.load.targets.size();
     result["service_status"] = after;
-    result["connections"] = how.connections;
+    result["connections"] = chosen.load.connections;
     result["users"] = chosen.workload.users;
-    result["entities"] = chosen.workload.entities;
+    result["entities"] = result["entities_checked"] = chosen.workload.entities;
+    result["authors_checked"] = chosen.workload.authors;
     result["seed"] = chosen.workload.seed;
     result["timeline"] = shown.timeline();
     result["faults"] = nlohmann::json::array();
@@ -255,15 +240,9 @@ asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const o
 
 int load_and_check(const options& chosen) {
     asio::io_context context(1);
-    nlohmann::json result;
-    asio::co_spawn(context, run_load(context.get_executor(), chosen),
-                   [&result](const std::exception_ptr& failure, nlohmann::json told) {
-                       if (failure) {
-                           std::rethrow_exception(failure);
-                       }
-                       result = std::move(told);
-                   });
+    auto done = asio::co_spawn(context, run_load(context.get_executor(), chosen), asio::use_future);
     context.run();
+    const nlohmann::json result = done.get();
     write_json(chosen.json, result);
     return is_good(result) ? 0 : 1;
 }
@@ -290,27 +269,25 @@ int report(const options& chosen) {
 }
 
 asio::awaitable<void> serve_page(asio::any_io_executor executor, stage& processes,
-                                 std::uint16_t port, asio::signal_set& signals) {
+                                 std::uint16_t port) {
+    asio::signal_set signals(executor, SIGINT, SIGTERM);
     co_await processes.start();
     page_server server(executor, processes, {asio::ip::address_v4::loopback(), port});
     std::cout << "page: " << server.address() << std::endl;
     auto until_signal = [&]() -> asio::awaitable<void> {
         co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
-        signals.clear();  // A second signal ends this program at once, and with it all processes.
+        signals
+            .clear();  // A second signal ends this program immediately, and with it all processes.
         co_await server.stop();
     };
-    std::vector<asio::awaitable<void>> both;
-    both.push_back(server.run());
-    both.push_back(until_signal());
-    co_await together(executor, std::move(both));
+    co_await (server.run() && until_signal());
 }
 
-asio::awaitable<void> serve_page_and_end(asio::any_io_executor executor, const options& chosen,
-                                         asio::signal_set& signals) {
+asio::awaitable<void> serve_page_and_end(asio::any_io_executor executor, const options& chosen) {
     stage processes(executor, chosen.stage);
     std::exception_ptr failure;
     try {
-        co_await serve_page(executor, processes, chosen.port, signals);
+        co_await serve_page(executor, processes, chosen.port);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -321,18 +298,13 @@ asio::awaitable<void> serve_page_and_end(asio::any_io_executor executor, const o
 }
 
 int show_page(options chosen) {
-    chosen.stage.ttl = std::chrono::milliseconds(chosen.ttl_ms);
     chosen.stage.folder = std::filesystem::absolute(chosen.stage.folder).string();
     chosen.stage.service = std::filesystem::absolute(chosen.stage.service).string();
     asio::io_context context(1);
-    asio::signal_set signals(context, SIGINT, SIGTERM);
-    asio::co_spawn(context, serve_page_and_end(context.get_executor(), chosen, signals),
-                   [](const std::exception_ptr& failure) {
-                       if (failure) {
-                           std::rethrow_exception(failure);
-                       }
-                   });
+    auto done = asio::co_spawn(context, serve_page_and_end(context.get_executor(), chosen),
+                               asio::use_future);
     context.run();
+    done.get();
     return 0;
 }
 
@@ -367,9 +339,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return like_counter::driver::run(argc, argv);
-    } catch (const std::invalid_argument& error) {
-        std::cerr << "like_counter_driver: " << error.what() << '\n';
-        return 2;
     } catch (const std::exception& error) {
         std::cerr << "like_counter_driver: " << error.what() << '\n';
         return 3;

@@ -7,7 +7,7 @@
 #include "page.hpp"  // generated
 #include "together.hpp"
 
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/verb.hpp>
@@ -23,6 +23,7 @@
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
+using namespace asio::experimental::awaitable_operators;
 using std::chrono::milliseconds;
 
 namespace like_counter::driver {
@@ -64,18 +65,6 @@ http_response page_response() {
     return response;
 }
 
-const char* to_text(child_state state) {
-    switch (state) {
-        case child_state::running:
-            return "running";
-        case child_state::stopped:
-            return "stopped";
-        case child_state::ended:
-            return "ended";
-    }
-    return "";
-}
-
 std::string text_in(const nlohmann::json& body, const char* field) {
     const auto found = body.find(field);
     if (found == body.end() || !found->is_string()) {
@@ -84,13 +73,33 @@ std::string text_in(const nlohmann::json& body, const char* field) {
     return found->get<std::string>();
 }
 
-std::optional<std::string> action_in(const std::string& path) {
-    const std::string_view beginning = "actions/";
-    if (!path.starts_with(beginning)) {
-        return std::nullopt;
+/// Returns the service or server whose name is in a field of the request.
+template <typename Item>
+Item& named_in(const nlohmann::json& body, const char* field, std::vector<Item>& items) {
+    const std::string name = text_in(body, field);
+    const auto found = std::ranges::find(items, name, &Item::name);
+    if (found == items.end()) {
+        throw action_refused("there is no " + name);
     }
-    return path.substr(beginning.size());
+    return *found;
 }
+
+/// Keeps other actions out until it is destroyed.
+class exclusive {
+public:
+    exclusive(std::string& with, std::string what) : with_(with) {
+        if (!with_.empty()) {
+            throw action_refused("Wait until this has ended: " + with_ + ".");
+        }
+        with_ = std::move(what);
+    }
+    ~exclusive() { with_.clear(); }
+    exclusive(const exclusive&) = delete;
+    exclusive& operator=(const exclusive&) = delete;
+
+private:
+    std::string& with_;
+};
 
 }  // namespace
 
@@ -100,7 +109,7 @@ page_server::page_server(asio::any_io_executor executor, stage& stage,
       stage_(stage),
       secret_(random_text()),
       prefix_("show" + random_text().substr(0, 4)),
-      crowd_(executor, std::string()),
+      crowd_(executor),
       server_(executor, listen, http_limits(),
               {[this](http_request request) { return answer(std::move(request)); }, plain,
                [this](const http_request& request) { return stream(request); }}) {
@@ -122,7 +131,7 @@ asio::awaitable<void> page_server::run() {
     }
     all.push_back(keep_reading());
     all.push_back(server_.run());
-    co_await together(executor_, std::move(all));
+    co_await together(std::move(all));
 }
 
 asio::awaitable<void> page_server::stop() {
@@ -159,17 +168,14 @@ std::optional<std::string> page_server::path_of(const http_request& request) con
 
 asio::awaitable<http_response> page_server::answer(http_request request) {
     const auto path = path_of(request);
-    if (!path) {
-        co_return plain(http::status::not_found, "there is nothing here");
-    }
-    if (path->empty() && request.method() == http::verb::get) {
+    if (path == "" && request.method() == http::verb::get) {
         co_return page_response();
     }
-    if (*path == "events") {
+    if (path == "events") {
         co_return plain(http::status::service_unavailable, "too many pages are open");
     }
-    const auto action = action_in(*path);
-    if (!action || request.method() != http::verb::post) {
+    const std::string actions = "actions/";
+    if (!path || !path->starts_with(actions) || request.method() != http::verb::post) {
         co_return plain(http::status::not_found, "there is nothing here");
     }
     nlohmann::json body = nlohmann::json::parse(request.body(), nullptr, false);
@@ -177,13 +183,12 @@ asio::awaitable<http_response> page_server::answer(http_request request) {
         co_return plain(http::status::bad_request, "the body must be a JSON object");
     }
     // Always 200: a refused button is no fault of the page, and the browser would report it as one.
-    nlohmann::json result = co_await act(*action, std::move(body));
+    nlohmann::json result = co_await act(path->substr(actions.size()), std::move(body));
     co_return json_response(http::status::ok, result);
 }
 
 std::optional<event_stream> page_server::stream(const http_request& request) {
-    const auto path = path_of(request);
-    if (!path || *path != "events" || request.method() != http::verb::get ||
+    if (path_of(request) != "events" || request.method() != http::verb::get ||
         listeners_ >= most_listeners) {
         return std::nullopt;
     }
@@ -222,38 +227,12 @@ asio::awaitable<nlohmann::json> page_server::act(std::string name, nlohmann::jso
     co_return nlohmann::json{{"ok", is_ok}, {"message", std::move(message)}};
 }
 
-namespace {
-
-/// Keeps other actions out until it is destroyed.
-class exclusive {
-public:
-    exclusive(std::string& with, std::string what) : with_(with) {
-        if (!with_.empty()) {
-            throw action_refused("Wait until this has ended: " + with_ + ".");
-        }
-        with_ = std::move(what);
-    }
-    ~exclusive() { with_.clear(); }
-    exclusive(const exclusive&) = delete;
-    exclusive& operator=(const exclusive&) = delete;
-
-private:
-    std::string& with_;
-};
-
-}  // namespace
-
 asio::awaitable<std::string> page_server::like(nlohmann::json body, bool liked) {
-    const std::string name = text_in(body, "service");
     const std::string user = text_in(body, "user");
-    const auto found =
-        std::ranges::find(stage_.services(), name, [](const auto& one) { return one.name; });
-    if (found == stage_.services().end()) {
-        throw action_refused("there is no " + name);
-    }
-    std::string text = co_await crowd_.like(found->address, user, liked);
+    const stage::service& through = named_in(body, "service", stage_.services());
+    std::string text = co_await crowd_.like(through.address, user, liked);
     co_await settle();
-    co_return name + ": " + text;
+    co_return through.name + ": " + text;
 }
 
 asio::awaitable<std::string> page_server::burst(nlohmann::json body) {
@@ -275,9 +254,8 @@ asio::awaitable<std::string> page_server::burst(nlohmann::json body) {
 
 asio::awaitable<std::string> page_server::set_locking(bool on) {
     const exclusive alone(busy_with_, on ? "switching the locks on" : "switching the locks off");
-    for (stage::service& one : stage_.services()) {
-        nlohmann::json change{{"locking", on}};
-        co_await change_experiment(one, std::move(change));
+    for (const stage::service& one : stage_.services()) {
+        co_await change_experiment(one, "locking", on);
     }
     note(on ? "repair" : "fault", on ? "locks on" : "locks off");
     co_return on ? "Each like takes the lock again. Start a new post if the count is wrong."
@@ -305,11 +283,10 @@ asio::awaitable<std::string> page_server::freeze() {
             throw action_refused("Switch the locks on first.");
         }
     }
-    stage::service& holder = stage_.services()[0];
-    stage::service& other = stage_.services()[1];
+    const stage::service& holder = stage_.services()[0];
+    const stage::service& other = stage_.services()[1];
     const std::string number = std::to_string(++freezes_);
-    nlohmann::json slow{{"dawdle_ms", dawdle_of_holder.count()}};
-    co_await change_experiment(holder, std::move(slow));
+    co_await change_experiment(holder, "dawdle_ms", dawdle_of_holder.count());
 
     std::string told_holder;
     std::string told_other;
@@ -329,16 +306,12 @@ asio::awaitable<std::string> page_server::freeze() {
     };
     std::exception_ptr failure;
     try {
-        std::vector<asio::awaitable<void>> both;
-        both.push_back(late_like());
-        both.push_back(next_like());
-        co_await together(executor_, std::move(both));
+        co_await (late_like() && next_like());
     } catch (...) {
         failure = std::current_exception();
     }
     holder.process->resume();
-    nlohmann::json quick{{"dawdle_ms", 0}};
-    co_await change_experiment(holder, std::move(quick));
+    co_await change_experiment(holder, "dawdle_ms", 0);
     if (failure) {
         std::rethrow_exception(failure);
     }
@@ -370,8 +343,11 @@ asio::awaitable<bool> page_server::until_first_service_holds() {
     co_return false;
 }
 
-asio::awaitable<void> page_server::change_experiment(stage::service& which, nlohmann::json change) {
+asio::awaitable<void> page_server::change_experiment(const stage::service& which, std::string field,
+                                                     nlohmann::json value) {
     http_client client(executor_, which.address);
+    nlohmann::json change;
+    change[field] = std::move(value);
     const http_reply reply =
         co_await client.request(http::verb::put, "/v1/experiment", std::move(change));
     if (reply.status != 200) {
@@ -380,38 +356,33 @@ asio::awaitable<void> page_server::change_experiment(stage::service& which, nloh
 }
 
 asio::awaitable<std::string> page_server::act_on_server(std::string name, nlohmann::json body) {
-    const std::string which = text_in(body, "server");
-    const auto found =
-        std::ranges::find(stage_.lock_servers(), which, [](const auto& one) { return one.name; });
-    if (found == stage_.lock_servers().end()) {
-        throw action_refused("there is no " + which);
-    }
-    if (found->is_starting) {
+    stage::server& server = named_in(body, "server", stage_.lock_servers());
+    const std::string which = server.name;
+    child& process = *server.process;
+    if (server.is_starting()) {
         throw action_refused(which + " is starting.");
     }
-    child& process = *found->process;
-    const child_state state = process.state();
-    if (name == "stop" && state == child_state::running) {
+    if (name == "stop" && process.is_running()) {
         process.stop();
         note("fault", which + " stopped");
         co_return which + " is stopped (SIGSTOP). It keeps its locks, but it does not answer.";
     }
-    if (name == "resume" && state == child_state::stopped) {
+    if (name == "resume" && process.is_stopped()) {
         process.resume();
         note("repair", which + " resumed");
         co_return which + " runs again (SIGCONT).";
     }
-    if (name == "kill" && state != child_state::ended) {
+    if (name == "kill" && !process.is_ended()) {
         process.kill();
         note("fault", which + " killed");
         co_return which + " is killed (SIGKILL). It has lost its locks.";
     }
-    if (name == "restart" && state == child_state::ended) {
-        co_await stage_.restart(*found);
+    if (name == "restart" && process.is_ended()) {
+        co_await stage_.restart(server);
         note("repair", which + " restarted");
         co_return which + " runs again, without its locks. It is quarantined for the longest ttl.";
     }
-    throw action_refused(which + " is " + to_text(state) + ".");
+    throw action_refused(which + " is " + process.state() + ".");
 }
 
 // --- What the page shows ---------------------------------------------------------------------------------
@@ -427,7 +398,7 @@ asio::awaitable<void> page_server::keep_reading() {
 asio::awaitable<void> page_server::read_post() {
     const std::string post = crowd_.post();
     for (stage::service& one : stage_.services()) {
-        if (one.process->state() != child_state::running) {
+        if (!one.process->is_running()) {
             continue;
         }
         const std::uint64_t ended = crowd_.ended();
@@ -459,11 +430,7 @@ asio::awaitable<void> page_server::settle() {
 }
 
 void page_server::note(std::string kind, std::string text) {
-    const auto now = clock::now();
-    while (!log_.empty() && log_.front().at < now - log_time) {
-        log_.pop_front();
-    }
-    log_.push_back({now, std::move(kind), std::move(text)});
+    log_.push_back({clock::now(), std::move(kind), std::move(text)});
 }
 
 nlohmann::json page_server::services() const {
@@ -473,7 +440,7 @@ nlohmann::json page_server::services() const {
         list.push_back({{"name", one.name},
                         {"address", "127.0.0.1:" + std::to_string(one.address.port())},
                         {"pid", one.process->pid()},
-                        {"process", to_text(one.process->state())},
+                        {"process", one.process->state()},
                         {"silent_ms", watched->silent().count()},
                         {"report", watched->report()}});
         ++watched;
@@ -487,7 +454,7 @@ nlohmann::json page_server::servers() const {
         list.push_back({{"name", one.name},
                         {"address", one.uri()},
                         {"pid", one.process->pid()},
-                        {"process", to_text(one.process->state())}});
+                        {"process", one.process->state()}});
     }
     return list;
 }
@@ -505,14 +472,13 @@ nlohmann::json page_server::post() const {
     return told;
 }
 
-nlohmann::json page_server::snapshot() const {
+nlohmann::json page_server::snapshot() {
     const auto now = clock::now();
+    std::erase_if(log_, [now](const log_entry& one) { return one.at < now - log_time; });
     auto log = nlohmann::json::array();
     for (const log_entry& one : log_) {
-        if (one.at >= now - log_time) {
-            const auto age = std::chrono::duration_cast<milliseconds>(now - one.at);
-            log.push_back({{"age_ms", age.count()}, {"kind", one.kind}, {"text", one.text}});
-        }
+        const auto age = std::chrono::duration_cast<milliseconds>(now - one.at);
+        log.push_back({{"age_ms", age.count()}, {"kind", one.kind}, {"text", one.text}});
     }
     return {{"services", services()}, {"servers", servers()},
             {"post", post()},         {"ttl_ms", stage_.options().ttl.count()},

@@ -18,11 +18,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace like_counter::driver {
 
@@ -74,14 +74,15 @@ private:
     boost::asio::awaitable<std::string> act_on_server(std::string name, nlohmann::json body);
     std::string begin_post();
 
-    boost::asio::awaitable<void> change_experiment(stage::service& which, nlohmann::json change);
+    boost::asio::awaitable<void> change_experiment(const stage::service& which, std::string field,
+                                                   nlohmann::json value);
     boost::asio::awaitable<bool> until_first_service_holds();
     boost::asio::awaitable<void> keep_reading();
     boost::asio::awaitable<void> read_post();
     boost::asio::awaitable<void> settle();
 
     void note(std::string kind, std::string text);
-    [[nodiscard]] nlohmann::json snapshot() const;
+    [[nodiscard]] nlohmann::json snapshot();
     [[nodiscard]] nlohmann::json services() const;
     [[nodiscard]] nlohmann::json servers() const;
     [[nodiscard]] nlohmann::json post() const;
@@ -97,7 +98,7 @@ private:
     crowd crowd_;
     std::list<watch> watches_;
     http_server server_;
-    std::deque<log_entry> log_;
+    std::vector<log_entry> log_;
     std::string busy_with_;  // the action that excludes others
     bool stopped_ = false;
     int listeners_ = 0;

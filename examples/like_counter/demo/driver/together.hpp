@@ -3,7 +3,6 @@
 #ifndef LIKE_COUNTER_DRIVER_TOGETHER_HPP
 #define LIKE_COUNTER_DRIVER_TOGETHER_HPP
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
@@ -24,10 +23,10 @@ inline boost::asio::awaitable<void> pause(std::chrono::milliseconds time) {
     co_await timer.async_wait(boost::asio::use_awaitable);
 }
 
-/// Runs coroutines side by side until all have ended; then rethrows what one of them threw.
-inline boost::asio::awaitable<void> together(boost::asio::any_io_executor executor,
-                                             std::vector<boost::asio::awaitable<void>> coroutines) {
+/// Runs coroutines side by side until all have ended. Then it rethrows what one of them threw.
+inline boost::asio::awaitable<void> together(std::vector<boost::asio::awaitable<void>> coroutines) {
     namespace asio = boost::asio;
+    const auto executor = co_await asio::this_coro::executor;
     using started =
         decltype(asio::co_spawn(executor, std::declval<asio::awaitable<void>>(), asio::deferred));
     std::vector<started> all;

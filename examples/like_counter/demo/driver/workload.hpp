@@ -3,6 +3,8 @@
 #ifndef LIKE_COUNTER_DRIVER_WORKLOAD_HPP
 #define LIKE_COUNTER_DRIVER_WORKLOAD_HPP
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -32,34 +34,68 @@ struct operation {
     std::size_t user = 0;
 };
 
-/// Numbers from 0 to n-1, of which the k-th is drawn with a probability proportional to
-/// 1/(k+1)^exponent.
+/// Numbers from 0 to n-1. The probability of k is proportional to 1/(k+1)^exponent.
 class zipf_distribution {
 public:
-    zipf_distribution(std::size_t n, double exponent);
-    std::size_t operator()(std::mt19937_64& random);
+    zipf_distribution(std::size_t n, double exponent) {
+        double sum = 0;
+        for (std::size_t k = 0; k != n; ++k) {
+            sum += std::pow(static_cast<double>(k + 1), -exponent);
+            cumulative_.push_back(sum);
+        }
+    }
+
+    std::size_t operator()(std::mt19937_64& random) {
+        std::uniform_real_distribution<double> uniform(0, cumulative_.back());
+        const auto found = std::ranges::upper_bound(cumulative_, uniform(random));
+        const auto position = static_cast<std::size_t>(found - cumulative_.begin());
+        return std::min(position, cumulative_.size() - 1);
+    }
 
 private:
     std::vector<double> cumulative_;
 };
 
-/// Decides what is asked for, and names it.
+/// Selects the requests, and names what they ask for.
 class workload {
 public:
-    explicit workload(const workload_options& options);
+    explicit workload(const workload_options& options)
+        : options_(options),
+          random_(options.seed),
+          entities_(options.entities, options.exponent),
+          users_(options.users, options.exponent) {}
 
-    /// The next request, of whichever connection. Some repeat the one before, as users do who click
-    /// twice: that is the same wish, at the same time, on another connection.
-    operation next();
+    /// Returns the next request, for whichever connection. Some repeat the request before, as users do who
+    /// click twice. Then two connections have the same wish at the same time.
+    operation next() {
+        if (!chance(options_.repeat_share)) {
+            last_.entity = entities_(random_);
+            last_.user = users_(random_);
+            last_.what = chance(options_.read_share)     ? verb::read
+                         : chance(options_.unlike_share) ? verb::unlike
+                                                         : verb::like;
+        }
+        return last_;
+    }
 
     [[nodiscard]] const workload_options& options() const noexcept { return options_; }
-    [[nodiscard]] std::size_t author_of(std::size_t entity) const;
-    [[nodiscard]] std::string author_name(std::size_t author) const;
-    [[nodiscard]] std::string entity_name(std::size_t entity) const;
-    [[nodiscard]] std::string user_name(std::size_t user) const;
+    [[nodiscard]] std::size_t author_of(std::size_t entity) const {
+        return entity % options_.authors;
+    }
+    [[nodiscard]] std::string author_name(std::size_t author) const {
+        return options_.run + "-author" + std::to_string(author);
+    }
+    [[nodiscard]] std::string entity_name(std::size_t entity) const {
+        return author_name(author_of(entity)) + ".post" + std::to_string(entity);
+    }
+    [[nodiscard]] static std::string user_name(std::size_t user) {
+        return "user" + std::to_string(user);
+    }
 
 private:
-    bool chance(double share);
+    bool chance(double share) {
+        return std::uniform_real_distribution<double>(0, 1)(random_) < share;
+    }
 
     workload_options options_;
     std::mt19937_64 random_;

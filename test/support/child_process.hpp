@@ -40,6 +40,10 @@ public:
     /// Sends SIGTERM. The process may continue for a while. Has no effect if it has ended.
     void ask_to_end() const;
 
+    /// Waits for the end. Returns the exit code, or nothing if a signal has ended the process or if it has not
+    /// ended in time.
+    std::optional<int> exit_code(std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
     /// Sends SIGKILL, and waits for the end. Has no effect if the process has ended.
     void kill();
 

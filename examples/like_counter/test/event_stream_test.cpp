@@ -2,19 +2,17 @@
 
 // Streams of server-sent events: their form, and what a slow reader costs.
 
+#include "http_connection.hpp"
+
 #include "http_message.hpp"
 #include "http_server.hpp"
 
 #include "support/deadline.hpp"
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -28,11 +26,8 @@
 namespace like_counter::test {
 namespace {
 
-namespace asio = boost::asio;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
-
-const std::string request = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A server, in a thread of its own, whose only resource is a stream of events.
 class event_server {
@@ -46,7 +41,8 @@ public:
 
     explicit event_server(const event_source& source)
         : server_(context_.get_executor(), tcp::endpoint(asio::ip::address_v4::loopback(), 0),
-                  limits(source), handler(source)) {
+                  {.transfer_timeout = source.transfer_timeout},
+                  {{}, {}, [this, source](const http_request&) { return stream(source); }}) {
         address_ = server_.local_endpoint();
         asio::co_spawn(context_, server_.run(), asio::detached);
         thread_ = std::thread([this] { context_.run(); });
@@ -66,27 +62,14 @@ public:
     [[nodiscard]] int streams() const noexcept { return streams_; }
 
 private:
-    static http_limits limits(const event_source& source) {
-        http_limits result;
-        result.transfer_timeout = source.transfer_timeout;
-        return result;
-    }
-
-    http_handler handler(const event_source& source) {
-        http_handler result;
-        result.stream = [this, source](const http_request&) -> std::optional<event_stream> {
-            ++streams_;
-            const std::shared_ptr<void> reader(nullptr, [this](void*) { --streams_; });
-            event_stream events;
-            events.interval = source.interval;
-            events.heartbeat = source.heartbeat;
-            events.next = [this, reader, data = source.data]() -> asio::awaitable<std::string> {
-                ++asked_;
-                co_return data;
-            };
-            return events;
+    std::optional<event_stream> stream(const event_source& source) {
+        ++streams_;
+        const std::shared_ptr<void> reader(nullptr, [this](void*) { --streams_; });
+        auto next = [this, reader, data = source.data]() -> asio::awaitable<std::string> {
+            ++asked_;
+            co_return data;
         };
-        return result;
+        return event_stream{next, source.interval, source.heartbeat};
     }
 
     asio::io_context context_{1};
@@ -98,32 +81,10 @@ private:
 };
 
 /// A reader that reads only when it is told to.
-class reader {
-public:
-    explicit reader(const event_server& server) {
-        socket_.open(tcp::v4());
-        socket_.set_option(asio::socket_base::receive_buffer_size(16 * 1024));
-        socket_.connect(server.address());
-        asio::write(socket_, asio::buffer(request));
+struct reader : http_connection {
+    explicit reader(const event_server& server) : http_connection(server.address()) {
+        send(request_text("GET", "/events"));
     }
-
-    std::string until(const std::string& end) {
-        const std::size_t size = asio::read_until(socket_, asio::dynamic_buffer(text_), end);
-        std::string result = text_.substr(0, size);
-        text_.erase(0, size);
-        return result;
-    }
-
-    /// Reads until the server closes.
-    void rest() {
-        boost::system::error_code end;
-        asio::read(socket_, asio::dynamic_buffer(text_), end);
-    }
-
-private:
-    asio::io_context context_{1};
-    tcp::socket socket_{context_};
-    std::string text_;
 };
 
 BOOST_AUTO_TEST_SUITE(like_counter_event_stream)
@@ -131,20 +92,20 @@ BOOST_AUTO_TEST_SUITE(like_counter_event_stream)
 BOOST_AUTO_TEST_CASE(stream_begins_with_its_type_and_sends_each_event_as_data) {
     const event_server server({.data = R"({"likes": 1})"});
     reader one(server);
-    const std::string head = one.until("\r\n\r\n");
+    const std::string head = one.receive_until("\r\n\r\n");
     BOOST_TEST(head.starts_with("HTTP/1.1 200 OK\r\n"));
     BOOST_TEST(head.find("Content-Type: text/event-stream\r\n") != std::string::npos);
-    BOOST_TEST(one.until("\n\n") == "retry: 1000\n\n");
-    BOOST_TEST(one.until("\n\n") == "data: {\"likes\": 1}\n\n");
-    BOOST_TEST(one.until("\n\n") == "data: {\"likes\": 1}\n\n");
+    BOOST_TEST(one.receive_until("\n\n") == "retry: 1000\n\n");
+    BOOST_TEST(one.receive_until("\n\n") == "data: {\"likes\": 1}\n\n");
+    BOOST_TEST(one.receive_until("\n\n") == "data: {\"likes\": 1}\n\n");
 }
 
 BOOST_AUTO_TEST_CASE(stream_without_news_sends_heartbeats) {
     const event_server server({.data = "", .heartbeat = milliseconds(20)});
     reader one(server);
-    one.until("retry: 1000\n\n");
-    BOOST_TEST(one.until("\n\n") == ": heartbeat\n\n");
-    BOOST_TEST(one.until("\n\n") == ": heartbeat\n\n");
+    one.receive_until("retry: 1000\n\n");
+    BOOST_TEST(one.receive_until("\n\n") == ": heartbeat\n\n");
+    BOOST_TEST(one.receive_until("\n\n") == ": heartbeat\n\n");
 }
 
 BOOST_AUTO_TEST_CASE(slow_reader_makes_no_events_queue_up_and_is_left) {
@@ -152,18 +113,18 @@ BOOST_AUTO_TEST_CASE(slow_reader_makes_no_events_queue_up_and_is_left) {
     const event_server server(
         {.data = std::string(16'000'000, 'x'), .transfer_timeout = std::chrono::seconds(1)});
     reader slow(server);
-    slow.until("retry: 1000\n\n");
+    slow.receive_until("retry: 1000\n\n");
     colock::test::wait_until([&] { return server.asked() == 1; });
     colock::test::wait_until([&] { return server.streams() == 0; });
     BOOST_TEST(server.asked() == 1);
-    slow.rest();
+    slow.receive_rest();
 }
 
 BOOST_AUTO_TEST_CASE(stream_ends_when_its_reader_leaves) {
     const event_server server({.data = "x"});
     {
         reader one(server);
-        one.until("data: x\n\n");
+        one.receive_until("data: x\n\n");
         BOOST_TEST(server.streams() == 1);
     }
     colock::test::wait_until([&] { return server.streams() == 0; });
@@ -173,9 +134,9 @@ BOOST_AUTO_TEST_CASE(stopping_the_server_ends_a_stream_that_pauses) {
     std::optional<event_server> server;
     server.emplace(event_server::event_source{.data = "x", .interval = std::chrono::seconds(600)});
     reader one(*server);
-    one.until("data: x\n\n");
+    one.receive_until("data: x\n\n");
     server.reset();  // Waits until the server has stopped.
-    one.rest();
+    one.receive_rest();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

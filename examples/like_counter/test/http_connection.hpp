@@ -3,28 +3,23 @@
 #ifndef LIKE_COUNTER_TEST_HTTP_CONNECTION_HPP
 #define LIKE_COUNTER_TEST_HTTP_CONNECTION_HPP
 
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
-#include <boost/asio/streambuf.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/message.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-
-#include <nlohmann/json.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace like_counter::test {
 
@@ -32,40 +27,51 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using response = http::response<http::string_body>;
 
-/// A connection that sends what it is given, be it HTTP or not. Every step ends within 30 seconds.
+/// A connection that sends any text, HTTP or not. Every step ends within 30 seconds. A step throws
+/// `boost::system::system_error` if the connection is closed.
 class http_connection {
 public:
+    /// Its receive buffer is small, so that a slow reader has an effect.
     explicit http_connection(const asio::ip::tcp::endpoint& server) {
-        run([&]() -> asio::awaitable<void> {
-            co_await stream_.async_connect(server, asio::use_awaitable);
-        });
+        stream_.socket().open(server.protocol());
+        stream_.socket().set_option(asio::socket_base::receive_buffer_size(16 * 1024));
+        run([&] { return stream_.async_connect(server, asio::use_future); });
     }
 
     void send(std::string_view text) {
-        run([&]() -> asio::awaitable<void> {
-            co_await asio::async_write(stream_, asio::buffer(text), asio::use_awaitable);
-        });
+        run([&] { return asio::async_write(stream_, asio::buffer(text), asio::use_future); });
     }
 
-    /// The next answer. Throws `boost::system::system_error` if the connection is closed instead.
+    /// Returns the next answer.
     response receive() {
-        http::response_parser<http::string_body> parser;
-        run([&]() -> asio::awaitable<void> {
-            co_await http::async_read(stream_, buffer_, parser, asio::use_awaitable);
-        });
-        return parser.release();
+        response answer;
+        auto buffer = asio::dynamic_buffer(received_);
+        run([&] { return http::async_read(stream_, buffer, answer, asio::use_future); });
+        return answer;
     }
 
-    /// The next line of anything, with its end. Throws as `receive` does.
-    std::string receive_line() {
-        std::size_t size = 0;
-        run([&]() -> asio::awaitable<void> {
-            size = co_await asio::async_read_until(stream_, text_, '\n', asio::use_awaitable);
+    /// Returns the text up to the next `end`, with it.
+    std::string receive_until(std::string_view end) {
+        const std::size_t size = run([&] {
+            return asio::async_read_until(stream_, asio::dynamic_buffer(received_), end,
+                                          asio::use_future);
         });
-        std::string line(asio::buffers_begin(text_.data()),
-                         asio::buffers_begin(text_.data()) + static_cast<std::ptrdiff_t>(size));
-        text_.consume(size);
-        return line;
+        const std::string text = received_.substr(0, size);
+        received_.erase(0, size);
+        return text;
+    }
+
+    /// Reads until the server closes the connection.
+    void receive_rest() {
+        try {
+            for (;;) {
+                receive_until("\n");
+            }
+        } catch (const boost::system::system_error& end) {
+            if (end.code() == boost::beast::error::timeout) {
+                throw;
+            }
+        }
     }
 
     response exchange(std::string_view text) {
@@ -75,35 +81,29 @@ public:
 
 private:
     template <typename Step>
-    void run(Step step) {
-        std::exception_ptr failure;
+    auto run(Step step) -> decltype(step().get()) {
         stream_.expires_after(std::chrono::seconds(30));
-        asio::co_spawn(context_, step(),
-                       [&failure](std::exception_ptr thrown) { failure = std::move(thrown); });
+        auto result = step();
         context_.restart();
         context_.run();
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
+        return result.get();
     }
 
     asio::io_context context_{1};
     boost::beast::tcp_stream stream_{context_};
-    boost::beast::flat_buffer buffer_;
-    asio::streambuf text_;  // of `receive_line`
+    std::string received_;
 };
 
-/// The text of a request, with a JSON body if that is not empty.
-inline std::string request_text(std::string_view method, std::string_view target,
-                                std::string_view body = {},
-                                std::string_view type = "application/json") {
-    std::string text;
-    text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\n");
+/// Returns the text of a request, with a JSON body if that is not empty.
+inline std::string request_text(const std::string& method, const std::string& target,
+                                const std::string& body = {},
+                                const std::string& type = "application/json") {
+    std::string text = method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n";
     if (!body.empty()) {
-        text.append("Content-Type: ").append(type).append("\r\n");
-        text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
+        text += "Content-Type: " + type + "\r\n";
+        text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
     }
-    return text.append("\r\n").append(body);
+    return text + "\r\n" + body;
 }
 
 }  // namespace like_counter::test

@@ -3,8 +3,8 @@
 // That no password is in anything the service says, in a run in which everything fails.
 
 #include "http_connection.hpp"
+#include "service_process.hpp"
 
-#include "support/child_process.hpp"
 #include "support/deadline.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
@@ -18,15 +18,8 @@
 
 #include <cstdint>
 #include <fstream>
-#include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
-
-namespace colock::test {
-extern const char* const path_of_like_counter_service;  // cmake/testing.cmake writes its definition
-}
 
 namespace like_counter::test {
 namespace {
@@ -35,46 +28,12 @@ using namespace colock::test;
 using nlohmann::json;
 using strings = std::vector<std::string>;
 
-/// All lines of a service, on both its outputs.
-class service {
-public:
-    explicit service(const strings& arguments) : process_("the service", command_line(arguments)) {}
-
-    /// Where it says that it listens.
-    asio::ip::tcp::endpoint listens_at(transcript& said) {
-        const std::string beginning = "listening on http://127.0.0.1:";
-        for (;;) {
-            const std::string line = process_.wait_for_line();
-            said.add(line);
-            if (line.starts_with(beginning)) {
-                return {asio::ip::address_v4::loopback(),
-                        static_cast<std::uint16_t>(std::stoi(line.substr(beginning.size())))};
-            }
-        }
+/// Adds what the service says until it has ended.
+void add_lines(transcript& said, service_process& service) {
+    for (const std::string& line : service.lines()) {
+        said.add(line);
     }
-
-    void ask_to_end() const { process_.ask_to_end(); }
-
-    /// What it says until it has ended.
-    void add_rest(transcript& said) {
-        try {
-            for (;;) {
-                said.add(process_.wait_for_line());
-            }
-        } catch (const std::runtime_error& ended) {
-            BOOST_TEST(std::string_view(ended.what()).ends_with("the process has ended"));
-        }
-    }
-
-private:
-    static strings command_line(const strings& arguments) {
-        strings result{"/bin/sh", "-c", R"(exec "$@" 2>&1)", "sh", path_of_like_counter_service};
-        result.insert(result.end(), arguments.begin(), arguments.end());
-        return result;
-    }
-
-    child_process process_;
-};
+}
 
 json ask(transcript& said, const asio::ip::tcp::endpoint& where, const std::string& request) {
     const response answer = http_connection(where).exchange(request);
@@ -93,8 +52,8 @@ const std::string password = secret("Aa") + "%40" + secret("Bb") + "%22%5C" + se
 
 /// What the service says of arguments that it refuses.
 void add_refusal(transcript& said, const strings& arguments) {
-    service refused(arguments);
-    refused.add_rest(said);
+    service_process refused(arguments);
+    add_lines(said, refused);
 }
 
 BOOST_AUTO_TEST_SUITE(like_counter_secrets)
@@ -118,9 +77,9 @@ BOOST_AUTO_TEST_CASE(failing_instances_reveal_no_password) {
     const std::uint16_t data_ports[] = {old.port(), wrong.port(), no_resp.port(), nobody.number()};
     for (const std::uint16_t data : data_ports) {
         transcript said;
-        service running(
+        service_process running(
             {"--listen", "127.0.0.1:0", "--config", file, "--data", at(":" + password, data)});
-        const auto where = running.listens_at(said);
+        const auto where = running.listens_at();
         wait_until([&] {
             const json status = ask(said, where, request_text("GET", "/v1/status"));
             return std::ranges::all_of(status.at("instances"), [](const json& one) {
@@ -131,8 +90,8 @@ BOOST_AUTO_TEST_CASE(failing_instances_reveal_no_password) {
         ask(said, where,
             request_text("POST", "/v1/entities/ada.first/likes", R"({"user": "bob"})"));
         ask(said, where, request_text("GET", "/v1/entities/ada.first/likes"));
-        running.ask_to_end();
-        running.add_rest(said);
+        running.ask_to_stop();
+        add_lines(said, running);
         said.check_has({"WRONGPASS", "ERR unknown command `HELLO`", "not RESP3", "refused",
                         "locks_unavailable", "0 of 5 instances granted the lock", "unreachable",
                         "stopped"});

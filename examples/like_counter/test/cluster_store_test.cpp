@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -52,22 +53,25 @@ void run_with_store(const std::function<asio::awaitable<void>(like_store&)>& tes
     const auto body = [&]() -> asio::awaitable<void> {
         const auto store =
             make_redis_store(co_await asio::this_coro::executor, uri, command_timeout);
-        std::exception_ptr failure;
-        try {
-            co_await test(*store);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        store->close();
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
+        const std::shared_ptr<void> at_end(nullptr, [&store](void*) { store->close(); });
+        co_await test(*store);
     };
     run_test(body());
 }
 
 wish like_of(const std::string& entity, const std::string& user) {
     return {entity_id(entity), user_name(user), true};
+}
+
+/// Returns the text of the error that a step throws.
+template <typename Error, typename Result>
+asio::awaitable<std::string> error_of(asio::awaitable<Result> step) {
+    try {
+        co_await std::move(step);
+    } catch (const Error& error) {
+        co_return error.what();
+    }
+    co_return "";
 }
 
 asio::awaitable<departure> enter_and_like(like_store& store, wish what,
@@ -138,13 +142,9 @@ BOOST_AUTO_TEST_CASE(a_write_with_a_stale_fence_is_rejected) {
         const wish stale = like_of("fenced.entity", "bob");
         co_await store.enter(stale, visit_of_bob, guard_expiry, 5);
         co_await enter_and_like(store, like_of("fenced.entity", "eve"), 6);
-        bool refused = false;
-        try {
-            co_await store.write_and_leave(stale, visit_of_bob, 5);
-        } catch (const stale_write&) {
-            refused = true;
-        }
-        BOOST_TEST(refused);
+        const std::string why =
+            co_await error_of<stale_write>(store.write_and_leave(stale, visit_of_bob, 5));
+        BOOST_TEST(why != "");
         co_await check(store, "fenced.entity", 1);
     });
 }
@@ -199,12 +199,8 @@ BOOST_AUTO_TEST_CASE(a_migrating_slot_is_waited_for) {
 BOOST_AUTO_TEST_CASE(a_slot_that_migrates_for_too_long_fails_the_like) {
     const place entity("slow.entity");
     const auto refused = [](like_store& store) -> asio::awaitable<void> {
-        std::string why;
-        try {
-            co_await enter_and_like(store, like_of("slow.entity", "bob"));
-        } catch (const store_error& error) {
-            why = error.what();
-        }
+        const std::string why =
+            co_await error_of<store_error>(enter_and_like(store, like_of("slow.entity", "bob")));
         BOOST_TEST(why.find("refused: ASK ") != std::string::npos, why);
     };
     three().begin_to_move(entity.slot, entity.from, entity.to);
@@ -268,17 +264,12 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_is_found) {
         BOOST_TEST(co_await store.author_total(author) == 0);
         nodes[nodes.first_owner_of("promoted")].kill();
         const auto deadline = std::chrono::steady_clock::now() + 20s;
-        bool found = false;
-        while (!found && std::chrono::steady_clock::now() < deadline) {
-            try {
-                co_await store.author_total(author);
-                found = true;
-            } catch (const store_error&) {
-                // As long as nobody has taken over.
-            }
+        std::string why = "the replica has not taken over yet";
+        while (why != "" && std::chrono::steady_clock::now() < deadline) {
+            why = co_await error_of<store_error>(store.author_total(author));
             co_await pause(10ms);
         }
-        BOOST_TEST(found);
+        BOOST_TEST(why == "");
         BOOST_TEST(co_await store.reachable());
     };
     run_with_store(test, 300ms, nodes.uri());
@@ -287,18 +278,10 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_is_found) {
 BOOST_AUTO_TEST_CASE(a_missing_cluster_is_reported) {
     const reserved_port nobody;
     const redis_server single;
-    const auto why_not = [](like_store& store) -> asio::awaitable<std::string> {
-        BOOST_TEST(!co_await store.reachable());
-        try {
-            co_await store.author_total(author_name("ada"));
-        } catch (const store_error& error) {
-            co_return error.what();
-        }
-        co_return "";
-    };
     std::string why;
     const auto ask = [&](like_store& store) -> asio::awaitable<void> {
-        why = co_await why_not(store);
+        BOOST_TEST(!co_await store.reachable());
+        why = co_await error_of<store_error>(store.author_total(author_name("ada")));
     };
     run_with_store(ask, 200ms, "redis+cluster://127.0.0.1:" + std::to_string(nobody.number()));
     BOOST_TEST(why.starts_with("the data server did not answer: "), why);

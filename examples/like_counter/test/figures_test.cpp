@@ -5,20 +5,24 @@
 #include "../status/status.hpp"
 #include "../status/waits.hpp"
 
+#include "support/run.hpp"
+
 #include <colock/mutex.hpp>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -38,12 +42,27 @@ void add(colock::histogram& to, std::size_t bucket, std::uint64_t count) {
 }
 
 /// The bucket of durations up to this bound.
-std::size_t bucket_up_to(nanoseconds bound) {
-    std::size_t bucket = 0;
-    while (colock::histogram::bounds.at(bucket) != bound) {
-        ++bucket;
+std::size_t up_to(nanoseconds bound) {
+    const auto& bounds = colock::histogram::bounds;
+    return static_cast<std::size_t>(std::ranges::find(bounds, bound) - bounds.begin());
+}
+
+/// A histogram with so many durations in each of these buckets.
+colock::histogram histogram_of(const std::map<std::size_t, std::uint64_t>& counts) {
+    colock::histogram result;
+    for (const auto& [bucket, count] : counts) {
+        add(result, bucket, count);
     }
-    return bucket;
+    return result;
+}
+
+void check(const colock::histogram& durations, double share, const percentile& expected) {
+    const percentile found = percentile_of(durations, share).value();
+    BOOST_TEST_CONTEXT("percentile " << share) {
+        BOOST_TEST((found.value == expected.value));
+        BOOST_TEST((found.from == expected.from));
+        BOOST_TEST((found.to == expected.to));
+    }
 }
 
 constexpr std::size_t last_bucket = colock::histogram::bounds.size();
@@ -56,59 +75,36 @@ BOOST_AUTO_TEST_CASE(empty_histogram_has_no_percentile) {
 }
 
 BOOST_AUTO_TEST_CASE(one_value_is_estimated_inside_of_its_bucket) {
-    colock::histogram one;
-    add(one, bucket_up_to(5ms), 1);
-    const auto median = percentile_of(one, 0.5).value();
-    BOOST_TEST((median.value == 3500us));
-    BOOST_TEST((median.from == 2ms));
-    BOOST_TEST((median.to == 5ms));
-    const auto largest = percentile_of(one, 1).value();
-    BOOST_TEST((largest.value == 5ms));
+    const auto one = histogram_of({{up_to(5ms), 1}});
+    check(one, 0.5, {3500us, 2ms, 5ms});
+    check(one, 1, {5ms, 2ms, 5ms});
 }
 
 BOOST_AUTO_TEST_CASE(empty_buckets_are_skipped) {
-    colock::histogram two;
-    add(two, bucket_up_to(200us), 1);
-    add(two, bucket_up_to(2ms), 1);
-    BOOST_TEST((percentile_of(two, 0).value().from == 100us));
-    BOOST_TEST((percentile_of(two, 0.5).value().value == 200us));
-    BOOST_TEST((percentile_of(two, 0.75).value().value == 1500us));
-    BOOST_TEST((percentile_of(two, 0.75).value().from == 1ms));
+    const auto two = histogram_of({{up_to(200us), 1}, {up_to(2ms), 1}});
+    check(two, 0, {100us, 100us, 200us});
+    check(two, 0.5, {200us, 100us, 200us});
+    check(two, 0.75, {1500us, 1ms, 2ms});
 }
 
 BOOST_AUTO_TEST_CASE(values_are_spread_evenly_inside_of_a_bucket) {
-    colock::histogram many;
-    add(many, bucket_up_to(1ms), 90);
-    add(many, bucket_up_to(20ms), 10);
-    BOOST_TEST((percentile_of(many, 0.45).value().value == 750us));
-    BOOST_TEST((percentile_of(many, 0.9).value().value == 1ms));
-    BOOST_TEST((percentile_of(many, 0.95).value().value == 15ms));
-    BOOST_TEST((percentile_of(many, 0.99).value().value == 19ms));
+    const auto many = histogram_of({{up_to(1ms), 90}, {up_to(20ms), 10}});
+    check(many, 0.45, {750us, 500us, 1ms});
+    check(many, 0.9, {1ms, 500us, 1ms});
+    check(many, 0.95, {15ms, 10ms, 20ms});
+    check(many, 0.99, {19ms, 10ms, 20ms});
 }
 
 BOOST_AUTO_TEST_CASE(first_bucket_gives_its_upper_bound) {
-    colock::histogram quick;
-    add(quick, 0, 10);
-    const auto median = percentile_of(quick, 0.5).value();
-    BOOST_TEST((median.value == 100us));
-    BOOST_TEST((median.from == 0ns));
-    BOOST_TEST((median.to == 100us));
+    check(histogram_of({{0, 10}}), 0.5, {100us, 0ns, 100us});
 }
 
 BOOST_AUTO_TEST_CASE(last_bucket_gives_its_lower_bound) {
-    colock::histogram slow;
-    add(slow, bucket_up_to(1ms), 1);
-    add(slow, last_bucket, 1);
-    const auto largest = percentile_of(slow, 0.99).value();
-    BOOST_TEST((largest.value == 60s));
-    BOOST_TEST((largest.from == 60s));
-    BOOST_TEST(!largest.to);
+    check(histogram_of({{up_to(1ms), 1}, {last_bucket, 1}}), 0.99, {60s, 60s, std::nullopt});
 }
 
 BOOST_AUTO_TEST_CASE(difference_has_what_came_in_between) {
-    colock::histogram earlier;
-    add(earlier, 0, 3);
-    add(earlier, last_bucket, 1);
+    colock::histogram earlier = histogram_of({{0, 3}, {last_bucket, 1}});
     earlier.sum = 61s;
     colock::histogram later = earlier;
     add(later, 0, 2);
@@ -125,8 +121,7 @@ BOOST_AUTO_TEST_CASE(difference_has_what_came_in_between) {
 BOOST_AUTO_TEST_CASE(recent_waits_are_those_of_the_last_second) {
     recent_waits recent;
     steady_clock::time_point now;
-    colock::histogram all;
-    add(all, 0, 100);
+    colock::histogram all = histogram_of({{0, 100}});
     BOOST_TEST(recent.add(now, all).count == 0U);  // It does not know when these came.
     add(all, 0, 1);
     BOOST_TEST(recent.add(now + 500ms, all).count == 1U);
@@ -137,14 +132,9 @@ BOOST_AUTO_TEST_CASE(recent_waits_are_those_of_the_last_second) {
 }
 
 BOOST_AUTO_TEST_CASE(json_has_nulls_for_what_is_unknown) {
-    colock::histogram waits;
-    auto told = to_json(waits);
-    BOOST_TEST(told["count"] == 0);
-    BOOST_TEST(told["p50"].is_null());
-    BOOST_TEST(told["p99"].is_null());
-    add(waits, bucket_up_to(5ms), 2);
-    add(waits, last_bucket, 2);
-    told = to_json(waits);
+    BOOST_TEST(to_json(colock::histogram()) ==
+               nlohmann::json({{"count", 0}, {"p50", nullptr}, {"p99", nullptr}}));
+    const auto told = to_json(histogram_of({{up_to(5ms), 2}, {last_bucket, 2}}));
     BOOST_TEST(told["count"] == 4);
     BOOST_TEST(told["p50"] == nlohmann::json({{"ms", 5.0}, {"from_ms", 2.0}, {"to_ms", 5.0}}));
     BOOST_TEST(told["p99"] ==
@@ -172,11 +162,10 @@ colock::waiter_info waiter(std::string name, steady_clock::time_point since, boo
 }
 
 BOOST_AUTO_TEST_CASE(nothing_in_use_gives_empty_lists) {
-    const auto told = to_json(locks_in_use(), steady_clock::now());
-    BOOST_TEST(told["leases"] == nlohmann::json::array());
-    BOOST_TEST(told["waiting"] == nlohmann::json::array());
-    BOOST_TEST(told["all_leases"] == 0);
-    BOOST_TEST(told["all_waiters"] == 0);
+    const auto empty = nlohmann::json::array();
+    const nlohmann::json nothing{
+        {"leases", empty}, {"waiting", empty}, {"all_leases", 0}, {"all_waiters", 0}};
+    BOOST_TEST(to_json(locks_in_use(), steady_clock::now()) == nothing);
 }
 
 BOOST_AUTO_TEST_CASE(lease_has_its_holder_fence_and_age) {
@@ -237,49 +226,36 @@ BOOST_AUTO_TEST_CASE(only_the_oldest_are_listed) {
     }
 }
 
-void run(asio::io_context& context, asio::awaitable<void> work) {
-    asio::co_spawn(context, std::move(work), [](const std::exception_ptr& failure) {
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
-    });
-    context.run();
-}
-
 colock::config in_memory() {
     return colock::config::from_uris({"memory://a", "memory://b", "memory://c"});
 }
 
+/// Checks how many locks a client has in use. Nobody waits.
+asio::awaitable<void> check_in_use(const colock::client* locks, std::size_t leases) {
+    const locks_in_use used = co_await ask_locks_in_use(locks);
+    BOOST_TEST(used.leases.size() == leases);
+    BOOST_TEST(used.waiters.empty());
+}
+
 BOOST_AUTO_TEST_CASE(client_is_asked_for_its_leases_and_waiters) {
-    asio::io_context context;
-    run(context, [&]() -> asio::awaitable<void> {
-        colock::client locks(context, in_memory());
+    colock::test::run_test([]() -> asio::awaitable<void> {
+        colock::client locks(co_await asio::this_coro::executor, in_memory());
         colock::lease held = co_await colock::mutex(locks, "x").acquire(asio::use_awaitable);
-        locks_in_use used = co_await ask_locks_in_use(&locks);
-        BOOST_TEST(used.leases.size() == 1U);
-        BOOST_TEST(used.waiters.empty());
+        co_await check_in_use(&locks, 1);
         co_await held.release(asio::use_awaitable);
-        used = co_await ask_locks_in_use(&locks);
-        BOOST_TEST(used.leases.empty());
+        co_await check_in_use(&locks, 0);
         co_await locks.close(asio::use_awaitable);
     }());
 }
 
 BOOST_AUTO_TEST_CASE(closed_client_has_no_locks_in_use) {
-    asio::io_context context;
-    run(context, [&]() -> asio::awaitable<void> {
-        colock::client locks(context, in_memory());
+    colock::test::run_test([]() -> asio::awaitable<void> {
+        colock::client locks(co_await asio::this_coro::executor, in_memory());
         co_await locks.close(asio::use_awaitable);
-        locks_in_use used = co_await ask_locks_in_use(&locks);
-        BOOST_TEST(used.leases.empty());
-        BOOST_TEST(used.waiters.empty());
-        colock::client moved = std::move(locks);
-        used = co_await ask_locks_in_use(&locks);  // NOLINT(bugprone-use-after-move)
-        BOOST_TEST(used.leases.empty());
-        BOOST_TEST(used.waiters.empty());
-        used = co_await ask_locks_in_use(nullptr);
-        BOOST_TEST(used.leases.empty());
-        BOOST_TEST(used.waiters.empty());
+        co_await check_in_use(&locks, 0);
+        const colock::client moved = std::move(locks);
+        co_await check_in_use(&locks, 0);  // NOLINT(bugprone-use-after-move)
+        co_await check_in_use(nullptr, 0);
     }());
 }
 

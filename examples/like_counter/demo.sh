@@ -171,19 +171,13 @@ try_redis() {
     return 1
 }
 
+# start_redis NAME [PORT]: without a port, on a free one.
 start_redis() {
     for _ in {1..5}; do
-        if try_redis "$1" "$(free_port)"; then return 0; fi
+        if try_redis "$1" "${2:-$(free_port)}"; then return 0; fi
     done
     cat "$work/$1.log" >&2
-    die "redis-server ($1) does not start"
-}
-
-restart_redis() {
-    for _ in {1..5}; do
-        if try_redis "$1" "${redis_port[$1]}"; then return 0; fi
-    done
-    die "redis-server ($1) does not start again on port ${redis_port[$1]}"
+    die "redis-server ($1) does not start on port ${redis_port[$1]}"
 }
 
 redis_uri() { printf 'redis://127.0.0.1:%s' "${redis_port[$1]}"; }
@@ -292,8 +286,7 @@ move_slot() {
 move_slots() {
     local i slot from to
     for ((i = 1; i <= 8; ++i)); do
-        sleep_until_ms $((load_began + i * seconds * 100))
-        wait_for "the masters do not agree" 30 cluster_agrees
+        at $((i * seconds * 100)) wait_for "the masters do not agree" 30 cluster_agrees
         if ((i % 2 == 1)); then
             from=${masters[i / 2 % 3]} to=${masters[(i / 2 + 1) % 3]}
             ask "$from" RANDOMKEY
@@ -383,7 +376,10 @@ kill_redis() {
 
 stop_redis() { kill -STOP "${redis_pid[$1]}"; fault stopped "$1"; }
 continue_redis() { kill -CONT "${redis_pid[$1]}"; fault continued "$1"; }
-restart_killed() { restart_redis "$1"; fault restarted "$1"; }
+restart_redis() { start_redis "$1" "${redis_port[$1]}"; fault restarted "$1"; }
+
+# at MS COMMAND...: so long after the begin of the load.
+at() { sleep_until_ms $((load_began + $1)); "${@:2}"; }
 
 # A server that comes back has forgotten its locks: it is in quarantine for a ttl, so that none of them is still in use.
 # (Where there are too few instances for that, it comes back only after a ttl.)
@@ -400,20 +396,11 @@ inject_faults() {
         restart_at=$((kill_at + ttl_ms))
         stop_at=$((restart_at + seconds * 100))
     fi
-    sleep_until_ms $((load_began + kill_at))
-    kill_redis lock1
-    if ((restart_at < stop_at)); then
-        sleep_until_ms $((load_began + restart_at))
-        restart_killed lock1
-    fi
-    sleep_until_ms $((load_began + stop_at))
-    stop_redis "$stopped"
-    if ((restart_at > stop_at)); then
-        sleep_until_ms $((load_began + restart_at))
-        restart_killed lock1
-    fi
-    sleep_until_ms $((load_began + stop_at + 2000))
-    continue_redis "$stopped"
+    at "$kill_at" kill_redis lock1
+    if ((restart_at < stop_at)); then at "$restart_at" restart_redis lock1; fi
+    at "$stop_at" stop_redis "$stopped"
+    if ((restart_at > stop_at)); then at "$restart_at" restart_redis lock1; fi
+    at $((stop_at + 2000)) continue_redis "$stopped"
 }
 
 # --- A stale writer ---------------------------------------------------------------------------------------------------
@@ -493,6 +480,13 @@ meet_stale_writer() {
 
 # --- The two things to do ---------------------------------------------------------------------------------------------
 
+# Starts the driver. Its process is in the variable driver.
+start_driver() {
+    (cd "$work" && exec "$programs/like_counter_driver" "$@") </dev/null &
+    driver=$!
+    stop_at_exit "$driver"
+}
+
 run_load() {
     local driver targets=() hot=() status=0
     if [[ -n $stripes ]]; then hot=(--entities 1 --authors 1); fi
@@ -501,10 +495,7 @@ run_load() {
     : >"$work/faults"
     now_ms
     load_began=$REPLY
-    (cd "$work" && exec "$programs/like_counter_driver" load --seconds "$seconds" --json "$work/result.json" \
-        "${hot[@]}" "${targets[@]}") </dev/null &
-    driver=$!
-    stop_at_exit "$driver"
+    start_driver load --seconds "$seconds" --json "$work/result.json" "${hot[@]}" "${targets[@]}"
     if $cluster; then move_slots; elif $locking && ! $memory; then inject_faults; fi
     wait "$driver" || status=$?
     if ((status > 1)); then
@@ -539,10 +530,8 @@ TEXT
 show_page() {
     local driver status=0
     say "the page shows $instances lock servers and 2 services. Open its address in a browser. Ctrl-C ends it."
-    (cd "$work" && exec "$programs/like_counter_driver" page --service "$programs/like_counter_service" \
-        --folder "$work" --instances "$instances" ${port:+--port "$port"}) </dev/null &
-    driver=$!
-    stop_at_exit "$driver"
+    start_driver page --service "$programs/like_counter_service" --folder "$work" --instances "$instances" \
+        ${port:+--port "$port"}
     wait "$driver" || status=$?
     exit "$status"
 }

@@ -3,7 +3,7 @@
 // The like counter's stores. A process that resumes in its critical section after the lock has passed to
 // another must not write.
 
-#include "like_stores.hpp"
+#include "like_store.hpp"
 #include "support/redis_server.hpp"
 #include "support/run.hpp"
 

@@ -4,9 +4,12 @@
 #define LIKE_COUNTER_HTTP_MESSAGE_HPP
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/beast/http/field.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/string_body.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -19,6 +22,20 @@ namespace like_counter {
 
 using http_request = boost::beast::http::request<boost::beast::http::string_body>;
 using http_response = boost::beast::http::response<boost::beast::http::string_body>;
+
+/// Returns JSON as text. Bytes that are not UTF-8 are replaced.
+inline std::string json_text(const nlohmann::json& value) {
+    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+inline http_response json_response(boost::beast::http::status status, const nlohmann::json& body) {
+    using boost::beast::http::field;
+    http_response response(status, 11);
+    response.set(field::content_type, "application/json");
+    response.set(field::cache_control, "no-store");
+    response.body() = json_text(body) + "\n";
+    return response;
+}
 
 struct http_limits {
     std::uint32_t header_bytes = 8 * 1024;

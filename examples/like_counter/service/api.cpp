@@ -3,8 +3,6 @@
 #include "api.hpp"
 
 #include "api_error.hpp"
-#include "json_response.hpp"
-#include "like_request.hpp"
 #include "page.hpp"
 #include "status.hpp"
 
@@ -248,7 +246,7 @@ asio::awaitable<std::string> api::event(std::optional<entity_id> entity, recent_
         body["post"] = {
             {"entity", entity->value()}, {"likes", found->likes}, {"counted", found->counted}};
     }
-    co_return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    co_return json_text(body);
 }
 
 http_response api::experiment(const http_request& request) {

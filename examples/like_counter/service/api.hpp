@@ -5,9 +5,9 @@
 
 #include "counters.hpp"
 #include "http_message.hpp"
+#include "like_request.hpp"
 #include "like_store.hpp"
 #include "likes.hpp"
-#include "route.hpp"
 #include "waits.hpp"
 
 #include <colock/client.hpp>

@@ -3,7 +3,6 @@
 #include "api_error.hpp"
 
 #include "domain.hpp"
-#include "json_response.hpp"
 #include "like_store.hpp"
 #include "likes.hpp"
 

@@ -12,19 +12,42 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/redis/config.hpp>
 #include <boost/redis/connection.hpp>
+#include <boost/redis/logger.hpp>
 #include <boost/redis/request.hpp>
 #include <boost/system/error_code.hpp>
+#include <boost/version.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 namespace like_counter {
 
-/// A connection to one server, which Boost.Redis keeps up by itself until it is cancelled. Shared with its own run
-/// loop, which may outlive the other owners by one turn.
-std::shared_ptr<boost::redis::connection> connect_to_data(boost::asio::any_io_executor executor,
-                                                          const boost::redis::config& config);
+/// Connects to one server. Boost.Redis connects again by itself until it is cancelled. Its own run loop shares the
+/// connection, and may outlive the other owners by one turn.
+///
+/// What Boost.Redis logs repeats the text of the server, and a server that does not support HELLO repeats the password.
+/// So only the beginning of a message is logged. Before Boost 1.89 this is not possible, so nothing is logged.
+inline std::shared_ptr<boost::redis::connection> connect_to_data(
+    boost::asio::any_io_executor executor, const boost::redis::config& config) {
+#if BOOST_VERSION >= 108900  // A connection is made with its logger. Before, it is run with it.
+    auto print = [](boost::redis::logger::level, std::string_view text) {
+        std::cerr << "the data server: " << text.substr(0, text.find(": ")) << '\n';
+    };
+    auto connection = std::make_shared<boost::redis::connection>(
+        std::move(executor),
+        boost::redis::logger(boost::redis::logger::level::err, std::move(print)));
+    connection->async_run(config, [connection](boost::system::error_code) {});
+#else
+    auto connection = std::make_shared<boost::redis::connection>(std::move(executor));
+    connection->async_run(config, boost::redis::logger(boost::redis::logger::level::disabled),
+                          [connection](boost::system::error_code) {});
+#endif
+    return connection;
+}
 
 /// Executes a request, until the deadline.
 template <typename Response>

@@ -5,7 +5,7 @@
 #include "api.hpp"
 #include "api_error.hpp"
 #include "http_server.hpp"
-#include "like_stores.hpp"
+#include "like_store.hpp"
 #include "likes.hpp"
 #include "options.hpp"
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "like_stores.hpp"
+#include "like_store.hpp"
 
 #include "data_commands.hpp"
 #include "data_server.hpp"

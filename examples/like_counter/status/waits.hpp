@@ -8,6 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -30,14 +33,58 @@ struct percentile {
 };
 
 /// Returns the duration that this share of all (0 to 1) did not exceed. Returns nothing if there are none.
-std::optional<percentile> percentile_of(const colock::histogram& durations, double share);
+inline std::optional<percentile> percentile_of(const colock::histogram& durations, double share) {
+    if (durations.count == 0) {
+        return std::nullopt;
+    }
+    const auto& bounds = colock::histogram::bounds;
+    const double rank = share * static_cast<double>(durations.count);
+    std::size_t bucket = 0;
+    std::uint64_t before = 0;
+    while (bucket != bounds.size() &&
+           (durations.buckets[bucket] == 0 ||
+            static_cast<double>(before + durations.buckets[bucket]) < rank)) {
+        before += durations.buckets[bucket];
+        ++bucket;
+    }
+    if (bucket == 0) {
+        return percentile{bounds.front(), {}, bounds.front()};
+    }
+    const std::chrono::nanoseconds from = bounds[bucket - 1];
+    if (bucket == bounds.size()) {
+        return percentile{from, from, std::nullopt};
+    }
+    const std::chrono::nanoseconds to = bounds[bucket];
+    const double part =
+        (rank - static_cast<double>(before)) / static_cast<double>(durations.buckets[bucket]);
+    const auto above = std::llround(part * static_cast<double>((to - from).count()));
+    return percentile{from + std::chrono::nanoseconds(above), from, to};
+}
 
 /// Returns the durations that came between two snapshots of the same histogram.
-colock::histogram difference(const colock::histogram& later, const colock::histogram& earlier);
+inline colock::histogram difference(const colock::histogram& later,
+                                    const colock::histogram& earlier) {
+    colock::histogram result;
+    for (std::size_t i = 0; i != result.buckets.size(); ++i) {
+        result.buckets[i] = later.buckets[i] - earlier.buckets[i];
+    }
+    result.count = later.count - earlier.count;
+    result.sum = later.sum - earlier.sum;
+    return result;
+}
 
 /// The number of waits, and their percentiles in ms with the bounds of their buckets: see `percentile`. A
 /// percentile is null if there are no waits, and `to_ms` is null for the last bucket.
-nlohmann::json to_json(const colock::histogram& waits);
+inline nlohmann::json to_json(const colock::histogram& waits) {
+    nlohmann::json result{{"count", waits.count}, {"p50", nullptr}, {"p99", nullptr}};
+    for (const auto& [name, share] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
+        if (const auto found = percentile_of(waits, share)) {
+            result[name] = {{"ms", in_ms(found->value)}, {"from_ms", in_ms(found->from)}};
+            result[name]["to_ms"] = found->to ? nlohmann::json(in_ms(*found->to)) : nullptr;
+        }
+    }
+    return result;
+}
 
 /// The waits of the last second, for one reader of events. It remembers the snapshots of its latest events.
 class recent_waits {

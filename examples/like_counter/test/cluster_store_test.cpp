@@ -4,7 +4,7 @@
 
 #include "../service/data_server.hpp"
 #include "../service/key_slot.hpp"
-#include "../service/like_stores.hpp"
+#include "../service/like_store.hpp"
 
 #include "support/deadline.hpp"
 #include "support/redis_cluster.hpp"

@@ -26,12 +26,12 @@ namespace like_counter::driver {
 /// The people who like a post, and the driver's account of what the services have answered.
 class crowd {
 public:
-    using endpoint = boost::asio::ip::tcp::endpoint;
+    using endpoint = asio::ip::tcp::endpoint;
 
-    explicit crowd(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+    explicit crowd(asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
     /// Likes the post through a service, or takes the like back. Returns what came of it, as text.
-    boost::asio::awaitable<std::string> like(endpoint service, std::string user, bool liked) {
+    asio::awaitable<std::string> like(endpoint service, std::string user, bool liked) {
         http_client client(executor_, std::move(service));
         const outcome result = co_await ask(client, std::move(user), liked);
         co_return result.text;
@@ -40,15 +40,15 @@ public:
     /// So many new people like the post. Each of them clicks once, but the click reaches all services at the
     /// same time, as it does when a client repeats a request. A request that was refused is repeated. The burst
     /// ends early if no request has succeeded for as long as `patience`.
-    boost::asio::awaitable<std::string> burst(std::vector<endpoint> services, std::size_t people,
-                                              std::chrono::seconds patience) {
+    asio::awaitable<std::string> burst(std::vector<endpoint> services, std::size_t people,
+                                       std::chrono::seconds patience) {
         constexpr int people_at_a_time = 24;
         const auto begin = clock::now();
         succeeded_at_ = begin;
         patience_ = patience;
         const std::int64_t accepted_before = accepted_;
         std::size_t left = people;
-        std::vector<boost::asio::awaitable<void>> all;
+        std::vector<asio::awaitable<void>> all;
         for (int i = 0; i != people_at_a_time; ++i) {
             all.push_back(person_by_person(services, left));
         }
@@ -93,8 +93,7 @@ private:
         std::string text;
     };
 
-    boost::asio::awaitable<void> person_by_person(std::vector<endpoint> services,
-                                                  std::size_t& left) {
+    asio::awaitable<void> person_by_person(std::vector<endpoint> services, std::size_t& left) {
         std::list<http_client> clients;
         for (const auto& service : services) {
             clients.emplace_back(executor_, service);
@@ -102,7 +101,7 @@ private:
         while (left > 0 && !is_stuck()) {
             --left;
             const std::string user = "person " + std::to_string(++people_);
-            std::vector<boost::asio::awaitable<void>> clicks;
+            std::vector<asio::awaitable<void>> clicks;
             for (http_client& client : clients) {
                 clicks.push_back(click(client, user));
             }
@@ -110,7 +109,7 @@ private:
         }
     }
 
-    boost::asio::awaitable<void> click(http_client& client, std::string user) {
+    asio::awaitable<void> click(http_client& client, std::string user) {
         for (;;) {
             const outcome result = co_await ask(client, user, true);
             if (!result.refused || is_stuck()) {
@@ -122,14 +121,14 @@ private:
 
     [[nodiscard]] bool is_stuck() const { return clock::now() - succeeded_at_ >= patience_; }
 
-    boost::asio::awaitable<outcome> ask(http_client& client, std::string user, bool liked) {
-        using http = boost::beast::http::verb;
+    asio::awaitable<outcome> ask(http_client& client, std::string user, bool liked) {
         nlohmann::json body{{"user", user}};
         outcome result;
         ++in_flight_;
         try {
-            const http_reply reply = co_await client.request(liked ? http::post : http::delete_,
-                                                             likes_target(post_), std::move(body));
+            const http_reply reply =
+                co_await client.request(liked ? http::verb::post : http::verb::delete_,
+                                        likes_target(post_), std::move(body));
             result = account(reply, liked);
         } catch (const boost::system::system_error& error) {
             ++unknown_;
@@ -154,7 +153,7 @@ private:
                              "): " + reply.error("message")};
     }
 
-    boost::asio::any_io_executor executor_;
+    asio::any_io_executor executor_;
     std::string post_;
     std::int64_t accepted_ = 0;
     std::uint64_t unknown_ = 0;

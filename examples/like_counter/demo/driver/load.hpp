@@ -24,7 +24,7 @@
 namespace like_counter::driver {
 
 struct load_options {
-    std::vector<boost::asio::ip::tcp::endpoint> targets;
+    std::vector<asio::ip::tcp::endpoint> targets;
     std::size_t connections = 32;
     std::chrono::seconds duration{10};
 };
@@ -44,15 +44,15 @@ struct load_result {
 /// The load: every connection sends one request after the other until the time is up.
 class load {
 public:
-    load(boost::asio::any_io_executor executor, const load_options& options, workload& workload,
+    load(asio::any_io_executor executor, const load_options& options, workload& workload,
          ledger& ledger)
         : executor_(std::move(executor)), options_(options), workload_(workload), ledger_(ledger) {}
 
     /// To be called once.
-    boost::asio::awaitable<void> run() {
+    asio::awaitable<void> run() {
         const auto begin = clock::now();
         deadline_ = begin + options_.duration;
-        std::vector<boost::asio::awaitable<void>> connections;
+        std::vector<asio::awaitable<void>> connections;
         for (std::size_t index = 0; index != options_.connections; ++index) {
             connections.push_back(connection(index));
         }
@@ -67,7 +67,7 @@ private:
 
     // After an error, the connection pauses, so that a service in trouble is not flooded. Then it uses the next
     // service.
-    boost::asio::awaitable<void> connection(std::size_t index) {
+    asio::awaitable<void> connection(std::size_t index) {
         std::size_t target = index % options_.targets.size();
         http_client client(executor_, options_.targets[target]);
         while (clock::now() < deadline_) {
@@ -81,11 +81,10 @@ private:
     }
 
     /// Returns false after an error.
-    boost::asio::awaitable<bool> perform(http_client& client, operation what) {
-        using http = boost::beast::http::verb;
-        const auto method = what.what == verb::read   ? http::get
-                            : what.what == verb::like ? http::post
-                                                      : http::delete_;
+    asio::awaitable<bool> perform(http_client& client, operation what) {
+        const auto method = what.what == verb::read   ? http::verb::get
+                            : what.what == verb::like ? http::verb::post
+                                                      : http::verb::delete_;
         nlohmann::json body;
         if (what.what != verb::read) {
             body["user"] = workload::user_name(what.user);
@@ -137,7 +136,7 @@ private:
         return false;
     }
 
-    boost::asio::any_io_executor executor_;
+    asio::any_io_executor executor_;
     const load_options& options_;
     workload& workload_;
     ledger& ledger_;

@@ -3,7 +3,6 @@
 #include "page_server.hpp"
 
 #include "http_client.hpp"
-#include "json_response.hpp"
 #include "page.hpp"  // generated
 #include "together.hpp"
 
@@ -196,7 +195,7 @@ std::optional<event_stream> page_server::stream(const http_request& request) {
     const std::shared_ptr<void> reader(nullptr, [this](void*) { --listeners_; });
     event_stream events;
     events.next = [this, reader]() -> asio::awaitable<std::string> {
-        co_return snapshot().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        co_return json_text(snapshot());
     };
     return events;
 }

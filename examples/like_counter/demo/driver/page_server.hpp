@@ -45,12 +45,12 @@ public:
 /// `freeze`, `new_post`, and `stop`, `resume`, `kill` and `restart` (`{"server"}`).
 class page_server {
 public:
-    page_server(boost::asio::any_io_executor executor, stage& stage,
-                const boost::asio::ip::tcp::endpoint& listen);
+    page_server(asio::any_io_executor executor, stage& stage,
+                const asio::ip::tcp::endpoint& listen);
 
     /// Serves until `stop`.
-    boost::asio::awaitable<void> run();
-    boost::asio::awaitable<void> stop();
+    asio::awaitable<void> run();
+    asio::awaitable<void> stop();
 
     [[nodiscard]] std::string address() const;
 
@@ -63,23 +63,23 @@ private:
         std::string text;
     };
 
-    boost::asio::awaitable<http_response> answer(http_request request);
+    asio::awaitable<http_response> answer(http_request request);
     std::optional<event_stream> stream(const http_request& request);
-    boost::asio::awaitable<nlohmann::json> act(std::string name, nlohmann::json body);
+    asio::awaitable<nlohmann::json> act(std::string name, nlohmann::json body);
 
-    boost::asio::awaitable<std::string> like(nlohmann::json body, bool liked);
-    boost::asio::awaitable<std::string> burst(nlohmann::json body);
-    boost::asio::awaitable<std::string> set_locking(bool on);
-    boost::asio::awaitable<std::string> freeze();
-    boost::asio::awaitable<std::string> act_on_server(std::string name, nlohmann::json body);
+    asio::awaitable<std::string> like(nlohmann::json body, bool liked);
+    asio::awaitable<std::string> burst(nlohmann::json body);
+    asio::awaitable<std::string> set_locking(bool on);
+    asio::awaitable<std::string> freeze();
+    asio::awaitable<std::string> act_on_server(std::string name, nlohmann::json body);
     std::string begin_post();
 
-    boost::asio::awaitable<void> change_experiment(const stage::service& which, std::string field,
-                                                   nlohmann::json value);
-    boost::asio::awaitable<bool> until_first_service_holds();
-    boost::asio::awaitable<void> keep_reading();
-    boost::asio::awaitable<void> read_post();
-    boost::asio::awaitable<void> settle();
+    asio::awaitable<void> change_experiment(const stage::service& which, std::string field,
+                                            nlohmann::json value);
+    asio::awaitable<bool> until_first_service_holds();
+    asio::awaitable<void> keep_reading();
+    asio::awaitable<void> read_post();
+    asio::awaitable<void> settle();
 
     void note(std::string kind, std::string text);
     [[nodiscard]] nlohmann::json snapshot();
@@ -89,7 +89,7 @@ private:
     [[nodiscard]] bool is_same_origin(const http_request& request) const;
     [[nodiscard]] std::optional<std::string> path_of(const http_request& request) const;
 
-    boost::asio::any_io_executor executor_;
+    asio::any_io_executor executor_;
     stage& stage_;
     std::string secret_;
     std::string prefix_;

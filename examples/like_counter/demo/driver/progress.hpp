@@ -31,16 +31,16 @@ namespace like_counter::driver {
 /// Prints every second on stderr how the load is doing, and stores it.
 class progress {
 public:
-    progress(boost::asio::any_io_executor executor, const load& load, services& services,
+    progress(asio::any_io_executor executor, const load& load, services& services,
              std::chrono::seconds duration)
         : timer_(std::move(executor)), load_(load), services_(services), duration_(duration) {}
 
     /// Runs until `stop`.
-    boost::asio::awaitable<void> run() {
+    asio::awaitable<void> run() {
         const auto begin = std::chrono::steady_clock::now();
         for (int second = 1; !stopped_; ++second) {
             timer_.expires_at(begin + std::chrono::seconds(second));
-            co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+            co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
             if (!stopped_) {
                 co_await tick(second);
             }
@@ -59,7 +59,7 @@ public:
     [[nodiscard]] const nlohmann::json& timeline() const noexcept { return timeline_; }
 
 private:
-    boost::asio::awaitable<void> tick(int second) {
+    asio::awaitable<void> tick(int second) {
         const std::string instances = instances_ready(co_await services_.statuses());
         const std::uint64_t likes = load_.result().wishes - likes_before_;
         likes_before_ = load_.result().wishes;
@@ -93,7 +93,7 @@ private:
                   << std::flush;
     }
 
-    boost::asio::steady_timer timer_;
+    asio::steady_timer timer_;
     const load& load_;
     services& services_;
     std::chrono::seconds duration_;

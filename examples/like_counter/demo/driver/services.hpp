@@ -35,12 +35,11 @@ class services {
 public:
     using clock = std::chrono::steady_clock;
 
-    services(boost::asio::any_io_executor executor,
-             std::vector<boost::asio::ip::tcp::endpoint> targets)
+    services(asio::any_io_executor executor, std::vector<asio::ip::tcp::endpoint> targets)
         : executor_(std::move(executor)), targets_(std::move(targets)) {}
 
     /// Returns the status of each service that answers.
-    boost::asio::awaitable<std::vector<nlohmann::json>> statuses() {
+    asio::awaitable<std::vector<nlohmann::json>> statuses() {
         std::vector<nlohmann::json> all;
         for (const auto& target : targets_) {
             try {
@@ -57,7 +56,7 @@ public:
     }
 
     /// Waits until each service answers and works on no request. Throws if `patience` is over before.
-    boost::asio::awaitable<void> until_quiet(std::chrono::milliseconds patience) {
+    asio::awaitable<void> until_quiet(std::chrono::milliseconds patience) {
         const auto is_quiet = [](const nlohmann::json& status) {
             return status.at("service").at("in_flight") == 0;
         };
@@ -68,7 +67,7 @@ public:
     }
 
     /// Waits until every lock instance is ready for each service, or `patience` is over.
-    boost::asio::awaitable<void> until_ready(std::chrono::milliseconds patience) {
+    asio::awaitable<void> until_ready(std::chrono::milliseconds patience) {
         const auto is_ready = [](const nlohmann::json& status) {
             return ready_instances(status) == status.at("instances").size();
         };
@@ -76,8 +75,8 @@ public:
     }
 
 private:
-    boost::asio::awaitable<bool> until_all(std::function<bool(const nlohmann::json&)> condition,
-                                           std::chrono::milliseconds patience) {
+    asio::awaitable<bool> until_all(std::function<bool(const nlohmann::json&)> condition,
+                                    std::chrono::milliseconds patience) {
         const auto deadline = clock::now() + patience;
         for (;;) {
             const auto all = co_await statuses();
@@ -90,8 +89,8 @@ private:
         }
     }
 
-    boost::asio::any_io_executor executor_;
-    std::vector<boost::asio::ip::tcp::endpoint> targets_;
+    asio::any_io_executor executor_;
+    std::vector<asio::ip::tcp::endpoint> targets_;
 };
 
 /// Returns the lock instances, each once, as the services together see them. An instance is ready if it is

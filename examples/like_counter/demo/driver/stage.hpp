@@ -46,7 +46,7 @@ struct stage_options {
 /// The processes that the page shows: lock servers, a data server and services. All end with it.
 class stage {
 public:
-    using endpoint = boost::asio::ip::tcp::endpoint;
+    using endpoint = asio::ip::tcp::endpoint;
 
     struct server {
         std::string name;
@@ -66,11 +66,11 @@ public:
         std::unique_ptr<child> process{};
     };
 
-    stage(boost::asio::any_io_executor executor, stage_options options)
+    stage(asio::any_io_executor executor, stage_options options)
         : executor_(std::move(executor)), options_(std::move(options)) {}
 
     /// Starts everything, and waits until it answers. Throws if that takes too long.
-    boost::asio::awaitable<void> start() {
+    asio::awaitable<void> start() {
         co_await start_server(data_server_, true);
         for (std::size_t number = 1; number <= options_.lock_servers; ++number) {
             lock_servers_.push_back({"lock " + std::to_string(number)});
@@ -83,10 +83,10 @@ public:
     }
 
     /// Starts a lock server again that has ended, at the address that it had. Throws if it does not start.
-    boost::asio::awaitable<void> restart(server& which) { return start_server(which, false); }
+    asio::awaitable<void> restart(server& which) { return start_server(which, false); }
 
     /// Lets the services end by themselves, for some seconds. Then ends everything.
-    boost::asio::awaitable<void> end() {
+    asio::awaitable<void> end() {
         const auto deadline = clock::now() + std::chrono::seconds(6);
         for (service& one : services_) {
             if (one.process) {
@@ -114,7 +114,7 @@ private:
     static constexpr auto poll_interval = std::chrono::milliseconds(20);
 
     // Another program may take the port in the meantime. Then the server ends, and is started again.
-    boost::asio::awaitable<void> start_server(server& which, bool has_new_port) {
+    asio::awaitable<void> start_server(server& which, bool has_new_port) {
         for (int tries = 0; tries != 5; ++tries) {
             if (has_new_port) {
                 which.port = free_port();
@@ -128,7 +128,7 @@ private:
                                  ") does not start on port " + std::to_string(which.port));
     }
 
-    boost::asio::awaitable<bool> try_server(server& which) {
+    asio::awaitable<bool> try_server(server& which) {
         const std::string port = std::to_string(which.port);
         const std::string folder = options_.folder + "/" + port;
         std::filesystem::create_directories(folder);
@@ -150,8 +150,8 @@ private:
         co_return false;
     }
 
-    boost::asio::awaitable<bool> answers(std::uint16_t port) {
-        constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitable);
+    asio::awaitable<bool> answers(std::uint16_t port) {
+        constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
         boost::beast::tcp_stream stream(executor_);
         stream.expires_after(std::chrono::seconds(1));
         const auto [no_connection] = co_await stream.async_connect(local(port), as_result);
@@ -160,17 +160,17 @@ private:
         }
         const std::string_view question = "PING\r\n";
         const auto [not_sent, sent] =
-            co_await boost::asio::async_write(stream, boost::asio::buffer(question), as_result);
+            co_await asio::async_write(stream, asio::buffer(question), as_result);
         if (not_sent) {
             co_return false;
         }
         std::string reply(7, ' ');
         const auto [no_reply, size] =
-            co_await boost::asio::async_read(stream, boost::asio::buffer(reply), as_result);
+            co_await asio::async_read(stream, asio::buffer(reply), as_result);
         co_return !no_reply && reply == "+PONG\r\n";
     }
 
-    boost::asio::awaitable<void> start_service(service& which) {
+    asio::awaitable<void> start_service(service& which) {
         const std::string log = options_.folder + "/" + which.name + ".log";
         which.process = std::make_unique<child>(service_command(), options_.folder, log);
         const auto deadline = clock::now() + longest_start;
@@ -200,9 +200,7 @@ private:
         return command;
     }
 
-    static endpoint local(std::uint16_t port) {
-        return {boost::asio::ip::address_v4::loopback(), port};
-    }
+    static endpoint local(std::uint16_t port) { return {asio::ip::address_v4::loopback(), port}; }
 
     // Below the ports that the system gives to outgoing connections. One of these could take the port of a
     // server that has been killed.
@@ -211,7 +209,7 @@ private:
         std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);
         for (int tries = 0; tries != 100; ++tries) {
             const std::uint16_t port = ports(random);
-            boost::asio::ip::tcp::acceptor probe(executor_, boost::asio::ip::tcp::v4());
+            asio::ip::tcp::acceptor probe(executor_, asio::ip::tcp::v4());
             boost::system::error_code failure;
             probe.bind(local(port), failure);
             if (!failure) {
@@ -233,7 +231,7 @@ private:
         return std::nullopt;
     }
 
-    boost::asio::any_io_executor executor_;
+    asio::any_io_executor executor_;
     stage_options options_;
     server data_server_{"data"};
     std::vector<server> lock_servers_;

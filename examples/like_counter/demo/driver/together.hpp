@@ -18,14 +18,15 @@
 
 namespace like_counter::driver {
 
-inline boost::asio::awaitable<void> pause(std::chrono::milliseconds time) {
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
-    co_await timer.async_wait(boost::asio::use_awaitable);
+namespace asio = boost::asio;
+
+inline asio::awaitable<void> pause(std::chrono::milliseconds time) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, time);
+    co_await timer.async_wait(asio::use_awaitable);
 }
 
 /// Runs coroutines side by side until all have ended. Then it rethrows what one of them threw.
-inline boost::asio::awaitable<void> together(std::vector<boost::asio::awaitable<void>> coroutines) {
-    namespace asio = boost::asio;
+inline asio::awaitable<void> together(std::vector<asio::awaitable<void>> coroutines) {
     const auto executor = co_await asio::this_coro::executor;
     using started =
         decltype(asio::co_spawn(executor, std::declval<asio::awaitable<void>>(), asio::deferred));

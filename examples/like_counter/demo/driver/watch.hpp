@@ -28,25 +28,23 @@ namespace like_counter::driver {
 /// One connection to the events of a service. What it reads is not counted by the service.
 class event_reader {
 public:
-    explicit event_reader(boost::asio::any_io_executor executor) : stream_(std::move(executor)) {}
+    explicit event_reader(asio::any_io_executor executor) : stream_(std::move(executor)) {}
 
     /// `target` is the path with its query. Throws `boost::system::system_error`.
-    boost::asio::awaitable<void> connect(boost::asio::ip::tcp::endpoint service,
-                                         std::string target) {
+    asio::awaitable<void> connect(asio::ip::tcp::endpoint service, std::string target) {
         stream_.expires_after(std::chrono::seconds(2));
-        co_await stream_.async_connect(service, boost::asio::use_awaitable);
+        co_await stream_.async_connect(service, asio::use_awaitable);
         const std::string request = "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
-        co_await boost::asio::async_write(stream_, boost::asio::buffer(request),
-                                          boost::asio::use_awaitable);
+        co_await asio::async_write(stream_, asio::buffer(request), asio::use_awaitable);
         const std::string head = co_await until("\r\n\r\n");
         if (!head.starts_with("HTTP/1.1 200 ")) {
-            throw boost::system::system_error(boost::asio::error::connection_refused);
+            throw boost::system::system_error(asio::error::connection_refused);
         }
     }
 
     /// Waits for the next event, or for a heartbeat, which is null. Throws `boost::system::system_error`,
     /// also after `patience`.
-    boost::asio::awaitable<nlohmann::json> next(std::chrono::milliseconds patience) {
+    asio::awaitable<nlohmann::json> next(std::chrono::milliseconds patience) {
         const std::string field = "data: ";
         stream_.expires_after(patience);
         for (;;) {
@@ -68,11 +66,10 @@ public:
     void close() { stream_.close(); }
 
 private:
-    boost::asio::awaitable<std::string> until(std::string end) {
+    asio::awaitable<std::string> until(std::string end) {
         constexpr std::size_t longest = 1 << 20;
-        const std::size_t size = co_await boost::asio::async_read_until(
-            stream_, boost::asio::dynamic_buffer(buffer_, longest), end,
-            boost::asio::use_awaitable);
+        const std::size_t size = co_await asio::async_read_until(
+            stream_, asio::dynamic_buffer(buffer_, longest), end, asio::use_awaitable);
         std::string text = buffer_.substr(0, size);
         buffer_.erase(0, size);
         co_return text;
@@ -85,11 +82,11 @@ private:
 /// Follows the events of a service, and connects again when the connection breaks.
 class watch {
 public:
-    watch(boost::asio::any_io_executor executor, boost::asio::ip::tcp::endpoint service)
+    watch(asio::any_io_executor executor, asio::ip::tcp::endpoint service)
         : executor_(std::move(executor)), service_(std::move(service)) {}
 
     /// Runs until `stop`.
-    boost::asio::awaitable<void> run() {
+    asio::awaitable<void> run() {
         while (!stopped_) {
             try {
                 co_await follow();
@@ -118,7 +115,7 @@ public:
 private:
     using clock = std::chrono::steady_clock;
 
-    boost::asio::awaitable<void> follow() {
+    asio::awaitable<void> follow() {
         // A service may be stopped for as long as this.
         constexpr auto longest_silence = std::chrono::seconds(60);
         event_reader reader(executor_);
@@ -133,8 +130,8 @@ private:
         }
     }
 
-    boost::asio::any_io_executor executor_;
-    boost::asio::ip::tcp::endpoint service_;
+    asio::any_io_executor executor_;
+    asio::ip::tcp::endpoint service_;
     nlohmann::json report_;
     clock::time_point heard_ = clock::now();
     event_reader* reader_ = nullptr;

@@ -2,15 +2,14 @@
 
 #include "options.hpp"
 
+#include "command_line.hpp"
 #include "data_server.hpp"
 
 #include <colock/error.hpp>
 
-#include <boost/asio/ip/address.hpp>
-
 #include <CLI/CLI.hpp>
 
-#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -18,11 +17,9 @@
 #include <iterator>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
 namespace like_counter {
@@ -37,15 +34,6 @@ struct raw_options {
     std::string store = "locked";
 };
 
-/// Adds an option in ms.
-void add_ms(CLI::App& app, const std::string& name, milliseconds& value, int least, int most,
-            const std::string& help) {
-    app.add_option_function<int>(
-           name, [&value](int ms) { value = milliseconds(ms); }, help)
-        ->check(CLI::Range(least, most))
-        ->default_str(std::to_string(value.count()));
-}
-
 void describe(CLI::App& app, raw_options& raw, options& result) {
     app.add_option("--listen", raw.listen, "host:port to serve on. Port 0 selects a free port.")
         ->capture_default_str();
@@ -55,8 +43,8 @@ void describe(CLI::App& app, raw_options& raw, options& result) {
         ->allow_extra_args(false);
     app.add_option("--config", raw.config_file,
                    "JSON file with colock's configuration. --lock replaces its instances.");
-    add_ms(app, "--dawdle-ms", result.dawdle, 0, 60'000,
-           "wait for so many ms before each write, like a process that is stopped there");
+    add_time(app, "--dawdle-ms", result.dawdle, 0, 60'000,
+             "wait for so many ms before each write, like a process that is stopped there");
     app.add_flag("--experiments", result.allows_experiments,
                  "let requests to /v1/experiment switch the locks off and set --dawdle-ms. "
                  "Only for a demonstration on this machine.");
@@ -74,19 +62,17 @@ void describe(CLI::App& app, raw_options& raw, options& result) {
                    "divide all likes by entity and user among so many locks, instead of one lock "
                    "for each entity. All services need the same number.")
         ->check(CLI::Range(1, 65'536));
-    add_ms(app, "--ttl-ms", result.lock.ttl, 300, 86'400'000, "ttl of the locks in ms");
-    add_ms(app, "--patience-ms", result.patience, 1, 3'600'000,
-           "longest wait of a request for its lock, in ms");
-    add_ms(app, "--stop-patience-ms", result.stop_patience, 0, 3'600'000,
-           "time for open requests when the service stops, in ms");
+    add_time(app, "--ttl-ms", result.lock.ttl, 300, 86'400'000, "ttl of the locks in ms");
+    add_time(app, "--patience-ms", result.patience, 1, 3'600'000,
+             "longest wait of a request for its lock, in ms");
+    add_time(app, "--stop-patience-ms", result.stop_patience, 0, 3'600'000,
+             "time for open requests when the service stops, in ms");
     app.add_option("--max-body-bytes", result.http.body_bytes, "longest body of a request")
         ->capture_default_str();
-    app.add_option("--max-header-bytes", result.http.header_bytes, "longest header of a request")
-        ->check(CLI::Range(256, 1'048'576))
-        ->capture_default_str();
-    app.add_option("--max-connections", result.http.connections, "most connections at a time")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
+    add_number<std::uint32_t>(app, "--max-header-bytes", result.http.header_bytes, 256, 1'048'576,
+                              "longest header of a request");
+    add_number<std::size_t>(app, "--max-connections", result.http.connections, 1, 1'000'000,
+                            "most connections at a time");
 }
 
 std::string read_file(const std::string& path) {
@@ -95,25 +81,6 @@ std::string read_file(const std::string& path) {
         throw std::invalid_argument("--config: cannot read " + path);
     }
     return {std::istreambuf_iterator<char>(file), {}};
-}
-
-asio::ip::tcp::endpoint parse_endpoint(const std::string& text) {
-    const auto colon = text.rfind(':');
-    const std::string_view digits =
-        std::string_view(text).substr(colon == std::string::npos ? text.size() : colon + 1);
-    std::string host = text.substr(0, colon);
-    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-        host = host.substr(1, host.size() - 2);
-    }
-    std::uint16_t port = 0;
-    const auto [stop, problem] = std::from_chars(digits.begin(), digits.end(), port);
-    boost::system::error_code no_address;
-    const auto address =
-        asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, no_address);
-    if (problem != std::errc() || stop != digits.end() || no_address) {
-        throw std::invalid_argument("--listen: expected address:port, not " + text);
-    }
-    return {address, port};
 }
 
 std::optional<colock::config> read_lock_config(const raw_options& raw) {
@@ -156,7 +123,7 @@ void check_quarantine(const options& given) {
 }
 
 void interpret(const raw_options& raw, options& result) {
-    result.listen = parse_endpoint(raw.listen);
+    result.listen = parse_endpoint("--listen", raw.listen);
     result.locks = read_lock_config(raw);
     result.lock.validate();
     if (result.locks && !result.locks->restart_quarantine && result.locks->instances.size() >= 3) {

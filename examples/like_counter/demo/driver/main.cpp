@@ -3,6 +3,7 @@
 // The driver of the like counter: `load` puts load on service processes and then checks every
 // entity. `report` prints the result. `page` starts everything and shows it in a browser.
 
+#include "command_line.hpp"
 #include "load.hpp"
 #include "page_server.hpp"
 #include "progress.hpp"
@@ -23,7 +24,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -31,7 +31,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -68,37 +67,11 @@ std::string writable_file(const std::string& path) {
     return {};
 }
 
-/// Adds an option with its default and its limits.
-template <typename Value>
-void add(CLI::App& app, const std::string& name, Value& value, Value least, Value most,
-         const std::string& help) {
-    app.add_option(name, value, help)->check(CLI::Range(least, most))->capture_default_str();
-}
-
-/// Adds an option whose value is a time.
-template <typename Time>
-void add_time(CLI::App& app, const std::string& name, Time& time, int least, int most,
-              const std::string& help) {
-    app.add_option_function<int>(
-           name, [&time](int count) { time = Time(count); }, help)
-        ->check(CLI::Range(least, most))
-        ->default_str(std::to_string(time.count()));
-}
-
-asio::ip::tcp::endpoint parse_target(const std::string& text) {
-    const auto colon = text.rfind(':');
-    const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
-    boost::system::error_code no_address;
-    const auto address = asio::ip::make_address(text.substr(0, colon), no_address);
-    if (no_address || !CLI::Range(1, 65535)(std::string(port)).empty()) {
-        throw CLI::ValidationError("--target", "expected address:port, not " + text);
-    }
-    return {address, static_cast<asio::ip::port_type>(std::stoi(port))};
-}
-
 void describe_load(CLI::App& app, options& chosen) {
     const auto add_targets = [&chosen](const std::vector<std::string>& texts) {
-        std::ranges::transform(texts, std::back_inserter(chosen.load.targets), parse_target);
+        for (const std::string& text : texts) {
+            chosen.load.targets.push_back(parse_endpoint("--target", text));
+        }
     };
     app.add_option_function<std::vector<std::string>>(
            "--target", add_targets, "address:port of a service process. May be repeated.")
@@ -106,18 +79,20 @@ void describe_load(CLI::App& app, options& chosen) {
         ->allow_extra_args(false);
     workload_options& work = chosen.workload;
     const std::size_t most = 1'000'000;
-    add<std::size_t>(app, "--connections", chosen.load.connections, 1, 10'000,
-                     "number of connections to all targets together");
+    add_number<std::size_t>(app, "--connections", chosen.load.connections, 1, 10'000,
+                            "number of connections to all targets together");
     add_time(app, "--seconds", chosen.load.duration, 1, 86'400, "duration in seconds");
-    add<std::size_t>(app, "--users", work.users, 1, most, "number of users");
-    add<std::size_t>(app, "--entities", work.entities, 1, most, "number of entities");
-    add<std::size_t>(app, "--authors", work.authors, 1, most, "number of authors");
-    add(app, "--zipf", work.exponent, 0.0, 5.0,
-        "exponent of the Zipf distribution of entities and users. 0: uniform");
-    add(app, "--unlikes", work.unlike_share, 0.0, 1.0, "share of requests that withdraw a like");
-    add(app, "--reads", work.read_share, 0.0, 1.0, "share of requests that only read, 0 to 1");
-    add(app, "--repeats", work.repeat_share, 0.0, 1.0,
-        "share of requests that repeat one of another connection, 0 to 1");
+    add_number<std::size_t>(app, "--users", work.users, 1, most, "number of users");
+    add_number<std::size_t>(app, "--entities", work.entities, 1, most, "number of entities");
+    add_number<std::size_t>(app, "--authors", work.authors, 1, most, "number of authors");
+    add_number(app, "--zipf", work.exponent, 0.0, 5.0,
+               "exponent of the Zipf distribution of entities and users. 0: uniform");
+    add_number(app, "--unlikes", work.unlike_share, 0.0, 1.0,
+               "share of requests that withdraw a like");
+    add_number(app, "--reads", work.read_share, 0.0, 1.0,
+               "share of requests that only read, 0 to 1");
+    add_number(app, "--repeats", work.repeat_share, 0.0, 1.0,
+               "share of requests that repeat one of another connection, 0 to 1");
     app.add_option("--seed", work.seed, "seed of all random choices")->capture_default_str();
     app.add_option("--run", work.run, "prefix of the authors' names. Default: a new one");
     app.add_option("--json", chosen.json, "file for the result, or - for stdout")
@@ -145,8 +120,8 @@ void describe_page(CLI::App& app, options& chosen) {
     app.add_option("--folder", chosen.stage.folder, "folder for the logs of the processes")
         ->required()
         ->check(CLI::ExistingDirectory);
-    add<std::size_t>(app, "--instances", chosen.stage.lock_servers, 1, 25,
-                     "number of lock servers");
+    add_number<std::size_t>(app, "--instances", chosen.stage.lock_servers, 1, 25,
+                            "number of lock servers");
     add_time(app, "--ttl-ms", chosen.stage.ttl, 300, 10'000, "ttl of the locks in ms");
     app.add_option("--port", chosen.port,
                    "port of the page on 127.0.0.1. Port 0 selects a free port.")
@@ -184,19 +159,6 @@ nlohmann::json to_json(const load_result& load) {
             {"latency_of_all_requests_us", percentiles(load.all_latencies)}};
 }
 
-nlohmann::json to_json(const verdict& found) {
-    return {
-        {"accepted", found.accepted},
-        {"counted", found.counted},
-        {"set_members", found.set_members},
-        {"author_total", found.author_total},
-        {"mismatches", found.entity_mismatches + found.author_mismatches + found.unexplained_likes},
-        {"entity_mismatches", found.entity_mismatches},
-        {"author_mismatches", found.author_mismatches},
-        {"unexplained_likes", found.unexplained_likes},
-        {"mismatch_examples", found.mismatch_examples}};
-}
-
 asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const options& chosen) {
     workload what(chosen.workload);
     ledger truth;
@@ -219,7 +181,9 @@ asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const o
     const auto after = co_await driven.statuses();
 
     nlohmann::json result = to_json(work.result());
-    result.update(to_json(found));
+    result.update(nlohmann::json(found));
+    result["mismatches"] =
+        found.entity_mismatches + found.author_mismatches + found.unexplained_likes;
     for (const char* counter : {"lock_violations", "stale_writes_refused"}) {
         result[counter] = sum_of(after, counter) - sum_of(before, counter);
     }
@@ -325,6 +289,9 @@ int run(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
+    } catch (const std::invalid_argument& error) {
+        std::cerr << "like_counter_driver: " << error.what() << '\n';
+        return 2;
     }
     if (page_command.parsed()) {
         return show_page(chosen);

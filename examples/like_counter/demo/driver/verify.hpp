@@ -9,6 +9,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -29,6 +31,9 @@ struct verdict {
     std::uint64_t unexplained_likes = 0;         ///< no outcome of unknown requests explains them
     std::vector<std::string> mismatch_examples;  ///< the first few
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(verdict, accepted, counted, set_members, author_total,
+                                   entity_mismatches, author_mismatches, unexplained_likes,
+                                   mismatch_examples)
 
 /// Compares every entity and every author. The set's size, the running total and the ledger must be the same
 /// number. To be used when no request is under way any more.
@@ -40,7 +45,7 @@ public:
           ledger_(ledger),
           expected_of_author_(workload.options().authors) {}
 
-    boost::asio::awaitable<verdict> run() {
+    asio::awaitable<verdict> run() {
         for (const like_key key : ledger_.unsettled()) {
             co_await settle(key);
         }
@@ -54,7 +59,7 @@ public:
     }
 
 private:
-    boost::asio::awaitable<nlohmann::json> read(std::string target) {
+    asio::awaitable<nlohmann::json> read(std::string target) {
         http_reply reply = co_await client_.get(target);
         if (reply.status != 200) {
             throw std::runtime_error("GET " + target + " gave status " +
@@ -63,7 +68,7 @@ private:
         co_return std::move(reply.body);
     }
 
-    boost::asio::awaitable<void> settle(like_key key) {
+    asio::awaitable<void> settle(like_key key) {
         const std::string entity = workload_.entity_name(key.entity);
         const std::string user = workload::user_name(key.user);
         const auto found = co_await read(likes_target(entity) + "?user=" + user);
@@ -73,7 +78,7 @@ private:
         }
     }
 
-    boost::asio::awaitable<void> check_entity(std::size_t entity) {
+    asio::awaitable<void> check_entity(std::size_t entity) {
         const std::string name = workload_.entity_name(entity);
         const auto found = co_await read(likes_target(name));
         const auto likes = found.at("likes").get<std::int64_t>();
@@ -90,7 +95,7 @@ private:
         }
     }
 
-    boost::asio::awaitable<void> check_author(std::size_t author) {
+    asio::awaitable<void> check_author(std::size_t author) {
         const std::string name = workload_.author_name(author);
         const auto found = co_await read("/v1/authors/" + name);
         const auto total = found.at("likes").get<std::int64_t>();

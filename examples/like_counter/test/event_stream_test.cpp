@@ -21,7 +21,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 
 namespace like_counter::test {
 namespace {

@@ -122,21 +122,19 @@ export class Browser {
             found.focus();
             return document.activeElement === found;
         }, selector);
-        const key = {key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 13};
-        await this.send('Input.dispatchKeyEvent', {type: 'keyDown', text: '\r', ...key});
-        await this.send('Input.dispatchKeyEvent', {type: 'keyUp', ...key});
+        await this.type('Enter', 13, '\r');
     }
 
-    async tab() {
-        const key = {key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9};
-        await this.send('Input.dispatchKeyEvent', {type: 'keyDown', ...key});
+    async type(name, number, text) {
+        const key = {key: name, code: name, windowsVirtualKeyCode: number};
+        await this.send('Input.dispatchKeyEvent', {type: 'keyDown', text, ...key});
         await this.send('Input.dispatchKeyEvent', {type: 'keyUp', ...key});
     }
 
     async controls() {
         const {nodes} = await this.send('Accessibility.getFullAXTree');
-        const roles = ['button', 'switch', 'textbox', 'combobox', 'checkbox', 'link', 'listbox', 'MenuListPopup'];
-        return nodes.filter(node => !node.ignored && roles.includes(node.role?.value) && node.role.value !== 'MenuListPopup')
+        const roles = ['button', 'switch', 'textbox', 'combobox', 'checkbox', 'link', 'listbox'];
+        return nodes.filter(node => !node.ignored && roles.includes(node.role?.value))
             .map(node => ({role: node.role.value, name: node.name?.value ?? ''}));
     }
 

@@ -3,11 +3,12 @@
 #ifndef LIKE_COUNTER_DOMAIN_HPP
 #define LIKE_COUNTER_DOMAIN_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,10 +25,23 @@ private:
     std::string field_;
 };
 
+constexpr std::size_t longest_author = 64;
+constexpr std::size_t longest_name = 128;  // of an entity, and of a user
+
+inline bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
 /// The author of an entity: 1 to 64 letters, digits, '_' and '-'.
 class author_name {
 public:
-    explicit author_name(std::string value);
+    explicit author_name(std::string value) : value_(std::move(value)) {
+        if (value_.empty() || value_.size() > longest_author ||
+            !std::ranges::all_of(value_, is_word)) {
+            throw invalid_input("author", "expected 1 to 64 of the characters A-Z a-z 0-9 _ -");
+        }
+    }
     [[nodiscard]] const std::string& value() const noexcept { return value_; }
 
 private:
@@ -38,11 +52,25 @@ private:
 /// 1 to 128 letters, digits, '_', '-' and '.'.
 class entity_id {
 public:
-    explicit entity_id(std::string value);
+    explicit entity_id(std::string value)
+        : value_(checked(std::move(value))), author_(value_.substr(0, value_.find('.'))) {}
     [[nodiscard]] const std::string& value() const noexcept { return value_; }
     [[nodiscard]] const author_name& author() const noexcept { return author_; }
 
 private:
+    static std::string checked(std::string value) {
+        const auto is_part_of_name = [](char c) { return is_word(c) || c == '.'; };
+        const auto dot = value.find('.');
+        const auto name_size = dot == std::string::npos ? 0 : value.size() - dot - 1;
+        if (dot == 0 || dot > longest_author || name_size == 0 || name_size > longest_name ||
+            !std::ranges::all_of(value, is_part_of_name)) {
+            throw invalid_input(
+                "entity", "expected <author>.<name>, the author of 1 to 64 and the name of 1 to "
+                          "128 of the characters A-Z a-z 0-9 _ - (the name also .)");
+        }
+        return value;
+    }
+
     std::string value_;
     author_name author_;
 };
@@ -50,7 +78,20 @@ private:
 /// A user: 1 to 128 bytes without control characters.
 class user_name {
 public:
-    explicit user_name(std::string value);
+    explicit user_name(std::string value) : value_(std::move(value)) {
+        const auto is_control = [](char c) {
+            return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+        };
+        if (value_.empty()) {
+            throw invalid_input("user", "must not be empty");
+        }
+        if (value_.size() > longest_name) {
+            throw invalid_input("user", "must not be longer than 128 bytes");
+        }
+        if (std::ranges::any_of(value_, is_control)) {
+            throw invalid_input("user", "must not contain control characters");
+        }
+    }
     [[nodiscard]] const std::string& value() const noexcept { return value_; }
 
 private:

@@ -2,7 +2,6 @@
 
 #include "simulation/world.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -43,25 +42,16 @@ void tally::add(const tally& other) {
     }
 }
 
-void world::at(true_time when, step what) {
-    queue_.push_back({std::max(when, now_), order_++, std::move(what)});
-    std::push_heap(queue_.begin(), queue_.end(), later());
-}
-
 void world::run(true_time end, std::uint64_t most_steps) {
-    while (!queue_.empty() && queue_.front().when <= end && violations_.empty()) {
+    while (events_.has_until(end) && violations_.empty()) {
         if (++tally.steps > most_steps) {
             violation("bounded work", "more than " + std::to_string(most_steps) + " steps");
-            queue_.clear();
+            events_.clear();
             return;
         }
-        std::pop_heap(queue_.begin(), queue_.end(), later());
-        entry next = std::move(queue_.back());
-        queue_.pop_back();
-        now_ = next.when;
-        next.what();
+        events_.run_next();
     }
-    now_ = std::max(now_, end);
+    events_.pass_to(end);
 }
 
 duration world::delay() {
@@ -79,7 +69,7 @@ duration world::delay() {
 void world::tell(const std::string& who, const std::string& what) {
     char time[32];
     std::snprintf(time, sizeof time, "%12.3f ms  ",
-                  std::chrono::duration<double, std::milli>(now_.time_since_epoch()).count());
+                  std::chrono::duration<double, std::milli>(now().time_since_epoch()).count());
     std::cout << time << who << std::string(who.size() < 12 ? 12 - who.size() : 1, ' ') << what
               << '\n';
 }

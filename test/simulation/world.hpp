@@ -6,6 +6,7 @@
 #include "simulation/dice.hpp"
 #include "simulation/options.hpp"
 #include "simulation/time.hpp"
+#include "support/event_queue.hpp"
 
 #include <array>
 #include <cstddef>
@@ -64,12 +65,12 @@ public:
     dice random;
     simulation::tally tally;
 
-    [[nodiscard]] true_time now() const { return now_; }
+    [[nodiscard]] true_time now() const { return events_.now(); }
     [[nodiscard]] const simulation::profile& profile() const { return profile_; }
     [[nodiscard]] const fault_model& faults() const { return profile_.faults; }
 
-    void at(true_time when, step what);
-    void after(duration delay, step what) { at(now_ + delay, std::move(what)); }
+    void at(true_time when, step what) { events_.at(when, std::move(what)); }
+    void after(duration delay, step what) { at(now() + delay, std::move(what)); }
 
     /// Runs the events until `end`, or for at most `most_steps` steps.
     void run(true_time end, std::uint64_t most_steps);
@@ -96,23 +97,10 @@ public:
     [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
 private:
-    struct entry {
-        true_time when;
-        std::uint64_t order;
-        step what;
-    };
-    struct later {
-        bool operator()(const entry& a, const entry& b) const {
-            return a.when != b.when ? a.when > b.when : a.order > b.order;
-        }
-    };
-
     simulation::profile profile_;
     bool trace_;
     bool calm_ = false;
-    true_time now_{};
-    std::uint64_t order_ = 0;
-    std::vector<entry> queue_;  // A heap.
+    test::event_queue<true_time> events_{true_time()};
     std::vector<std::string> violations_;
 };
 

@@ -15,6 +15,7 @@
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
+#include "support/event_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -23,7 +24,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -41,52 +41,43 @@ namespace colock::test {
 /// The virtual clock and the pending events.
 class virtual_world {
 public:
-    [[nodiscard]] core::time_point now() const noexcept { return now_; }
+    [[nodiscard]] core::time_point now() const noexcept { return events_.now(); }
 
-    /// Schedules an event. Events that are due at the same time occur in the order of their scheduling.
     void at(core::time_point when, std::function<void()> what) {
-        events_.emplace(std::pair(std::max(when, now_), order_++), std::move(what));
+        events_.at(when, std::move(what));
     }
     void after(core::duration delay, std::function<void()> what) {
-        at(now_ + delay, std::move(what));
+        at(now() + delay, std::move(what));
     }
 
     /// Lets time pass.
     void run_for(core::duration d) {
-        const core::time_point end = now_ + d;
-        while (!events_.empty() && events_.begin()->first.first <= end) {
-            step();
+        const core::time_point end = now() + d;
+        while (events_.has_until(end)) {
+            events_.run_next();
         }
-        now_ = end;
+        events_.pass_to(end);
     }
 
     /// Lets time pass without any event. It simulates a blocked program.
-    void be_busy_for(core::duration d) { now_ += d; }
+    void be_busy_for(core::duration d) { events_.pass_to(now() + d); }
 
     /// Lets time pass until the condition holds. Returns false if it does not hold within that time.
     template <typename Condition>
     [[nodiscard]] bool run_until(const Condition& condition,
                                  core::duration at_most = std::chrono::seconds(30)) {
-        const core::time_point end = now_ + at_most;
+        const core::time_point end = now() + at_most;
         while (!condition()) {
-            if (events_.empty() || events_.begin()->first.first > end) {
+            if (!events_.has_until(end)) {
                 return false;
             }
-            step();
+            events_.run_next();
         }
         return true;
     }
 
 private:
-    void step() {
-        const auto next = events_.extract(events_.begin());
-        now_ = std::max(now_, next.key().first);
-        next.mapped()();
-    }
-
-    core::time_point now_{std::chrono::hours(1000)};
-    std::uint64_t order_ = 0;
-    std::map<std::pair<core::time_point, std::uint64_t>, std::function<void()>> events_;
+    event_queue<core::time_point> events_{core::time_point(std::chrono::hours(1000))};
 };
 
 class virtual_instance;

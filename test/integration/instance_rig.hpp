@@ -188,6 +188,10 @@ public:
         s.targets = targets;
         s.wanted.resize(size(), true);
         s.votes.resize(size());
+        for (auto& of_instance : s.votes) {
+            of_instance.reserve(
+                1);  // A vote allocates nothing, because a test lets allocations fail.
+        }
         s.turn = turn_.number();
         submitting_ = true;
         kinds::command command = what.command();

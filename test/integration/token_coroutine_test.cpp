@@ -89,6 +89,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(redirect_error_of_use_awaitable, Operation, operat
     });
 }
 
+/// Both orders. test/package/diagnostics compiles each adapter inside each other.
+BOOST_AUTO_TEST_CASE_TEMPLATE(redirect_error_and_cancel_after, Operation, one_of_each_signature) {
+    in_coroutine<Operation>([](scene& s) {
+        static error_code stored;
+        stored = asio::error::eof;
+        return await_and_check<Operation>(Operation::start(
+            s, asio::redirect_error(asio::cancel_after(10s, asio::use_awaitable), stored)));
+    });
+    in_coroutine<Operation>([](scene& s) {
+        static error_code stored;
+        stored = asio::error::eof;
+        return await_and_check<Operation>(Operation::start(
+            s, asio::cancel_after(10s, asio::redirect_error(asio::use_awaitable, stored))));
+    });
+}
+
 BOOST_AUTO_TEST_CASE(redirect_error_stores_an_error_and_does_not_throw) {
     in_coroutine<acquires>([](scene& s) -> asio::awaitable<void> {
         lease nothing;

@@ -133,14 +133,22 @@ struct associator<Associator, colock::detail::throwing_handler<Handler>, Default
 };
 
 /// `redirect_error` stores the code. Without this it would leave the error to the token inside, which throws.
+///
+/// The result is declared, and not deduced. Asio's concept `completion_token_for` would otherwise compile the body with
+/// an archetype, which adapters such as `cancel_after` cannot start.
 template <typename Token, typename R, typename... Results>
 struct async_result<redirect_error_t<Token>, R(colock::error, Results...)>
     : async_result<Token, R(Results...)> {
+    template <typename Redirect>
+    using inner =
+        std::conditional_t<std::is_const_v<std::remove_reference_t<Redirect>>, const Token, Token>;
+
     template <typename Initiation, typename Redirect, typename... Arguments>
-    static auto initiate(Initiation&& initiation, Redirect&& token, Arguments&&... arguments) {
-        using inner = std::conditional_t<std::is_const_v<std::remove_reference_t<Redirect>>,
-                                         const Token, Token>;
-        return async_initiate<inner, R(Results...)>(
+    static auto initiate(Initiation&& initiation, Redirect&& token, Arguments&&... arguments)
+        -> decltype(async_initiate<inner<Redirect>, R(Results...)>(
+            std::declval<colock::detail::redirecting_initiation<std::decay_t<Initiation>>>(),
+            token.token_, &token.ec_, std::forward<Arguments>(arguments)...)) {
+        return async_initiate<inner<Redirect>, R(Results...)>(
             colock::detail::redirecting_initiation<std::decay_t<Initiation>>{
                 std::forward<Initiation>(initiation)},
             token.token_, &token.ec_, std::forward<Arguments>(arguments)...);

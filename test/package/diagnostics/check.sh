@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check.sh COMPILER FLAG...: checks what the compiler prints about two mistakes. A duration in place of a completion token
 # gets a short error. A temporary body that GCC 12 destroys twice gets a warning. This is a ctest test, and not meant to be
-# run by hand.
+# run by hand. It also compiles all nested adapters of completion tokens.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,6 +29,8 @@ lines=$(wc -l <<<"$messages")
 printf 'mutex.acquire(1s): an error of %s lines (limit %s)\n' "$lines" "$most_lines"
 ((lines <= most_lines)) || fail "the error is too long"
 [[ $(grep -m 1 error: <<<"$messages") =~ duration\.cpp.*acquire ]] || fail "the first line of the error does not name the call"
+
+compile nesting.cpp || fail "two adapters of completion tokens cannot be nested"
 
 compile bodies.cpp || fail "a correct body does not compile"
 [[ -z $messages ]] || fail "there is a warning about a correct body"

@@ -23,6 +23,9 @@ class observer;
 ///
 /// docs/configuration.md has the same fields as a table, with recommendations.
 ///
+/// @note GCC 12: store a configuration with braces in a variable. A temporary one in a `co_await` expression is destroyed
+/// twice. The result of a function is destroyed once.
+///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct COLOCK_EXPORT config {
     /// The instances that vote, one URI each. 1 to 64 of them, each a different server.

@@ -24,6 +24,9 @@
 namespace colock {
 inline namespace v1 {
 
+template <typename Lock>
+class striped;
+
 /// A lock on several names, which has all of them or none. On each name it is a `mutex`. It excludes a mutex on
 /// that name, of colock or of another library, and is excluded by it. The `lease` is the ownership of all
 /// names. A multi_mutex may outlive its client as a `mutex` may.
@@ -133,7 +136,11 @@ public:
     }
 
 private:
-    multi_mutex(client& client, std::vector<std::string> resources, const lock_options& options);
+    template <typename Lock>
+    friend class striped;
+
+    multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
+                std::vector<std::string> resources, const lock_options& options);
 
     std::shared_ptr<const std::vector<std::string>> resources_;
     lock_options options_;

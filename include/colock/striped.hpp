@@ -5,6 +5,7 @@
 
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
+#include <colock/detail/lock_handle.hpp>
 #include <colock/multi_mutex.hpp>
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock {
@@ -57,7 +59,8 @@ COLOCK_EXPORT [[nodiscard]] std::string name_of_stripe(std::string_view resource
 /// On a Redis Cluster the stripes are spread over the masters, unless the name has a hash tag.
 ///
 /// `Lock` is `mutex`, `shared_mutex`, `semaphore`, `reentrant_mutex`, or a class whose constructor begins with a
-/// `client&` and a name. Copies share the locks.
+/// `client&` and a name. Copies share the locks, and a move is a copy. A striped object may outlive its client as a
+/// `mutex` may.
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. The rules of `Lock` hold for its
 /// operations.
@@ -74,7 +77,7 @@ public:
     template <typename... Arguments>
     striped(client& client, std::string_view resource, std::uint32_t stripes,
             const Arguments&... arguments)
-        : client_(&client) {
+        : owner_(detail::lock_handle::owner_of(client)) {
         detail::check_stripes(stripes);
         auto all = std::make_shared<std::vector<Lock>>();
         all->reserve(stripes);
@@ -83,6 +86,11 @@ public:
         }
         stripes_ = std::move(all);
     }
+
+    /// Shares the locks. So an object that was moved from can still be used.
+    striped(const striped& other) noexcept = default;
+    /// Shares the locks. So an object that was moved from can still be used.
+    striped& operator=(const striped& other) noexcept = default;
 
     /// Returns the number of stripes.
     [[nodiscard]] std::uint32_t size() const noexcept {
@@ -101,20 +109,19 @@ public:
     }
 
     /// Returns one lock on the stripes of all these keys, each stripe once. It has the options of the stripes.
-    /// There are at most `multi_mutex::max_resources` different stripes. The client must still be there. A
-    /// client that was moved is not.
+    /// There are at most `multi_mutex::max_resources` different stripes.
     ///
     /// It excludes the holders of these stripes. Readers and permits are excluded as well.
     ///
     /// - Exception safety: Throws `config_error` if there is no key, if there are too many stripes, or if the
     ///   stripes have fencing.
     [[nodiscard]] multi_mutex all_of(std::span<const std::string_view> keys) const {
-        std::vector<std::string_view> names;
+        std::vector<std::string> names;
         names.reserve(keys.size());
         for (const std::string_view key : keys) {
-            names.push_back(of(key).resource());
+            names.emplace_back(of(key).resource());
         }
-        return multi_mutex(*client_, names, stripes_->front().options());
+        return multi_mutex(owner_, std::move(names), stripes_->front().options());
     }
 
     /// Returns one lock on the stripes of all these keys: see the other overload.
@@ -123,7 +130,7 @@ public:
     }
 
 private:
-    client* client_;
+    std::shared_ptr<runtime::client_context> owner_;
     std::shared_ptr<const std::vector<Lock>> stripes_;
 };
 

@@ -108,7 +108,7 @@ lock_handle lock_handle::of_lease(client& client, const detached_lease& lease,
         resource = resources.front();
         lock_options as_held = options;
         as_held.order = queue_order::hint;  // it waits for nobody
-        return {client, resources, as_held, kind_of(*lease.lease)};
+        return {owner_of(client), resources, as_held, kind_of(*lease.lease)};
     } catch (const config_error& problem) {
         return invalid(client, resource, problem);
     }

@@ -144,21 +144,25 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
 
 lock_handle::lock_handle(client& client, std::string_view resource, const lock_options& options,
                          const kinds::lock_kind& kind, reentry again)
-    : lock_handle(client, std::span(&resource, 1), options, kind, again) {}
+    : lock_handle(owner_of(client), std::span(&resource, 1), options, kind, again) {}
 
-lock_handle::lock_handle(client& client, std::span<const std::string_view> resources,
-                         const lock_options& options, const kinds::lock_kind& kind, reentry again) {
+lock_handle::lock_handle(const std::shared_ptr<runtime::client_context>& owner,
+                         std::span<const std::string_view> resources, const lock_options& options,
+                         const kinds::lock_kind& kind, reentry again) {
     for (const std::string_view resource : resources) {
         check_resource(resource);
     }
     options.validate();
-    check_order(options, kind, client.host_ ? client.host_->parts().instances.size() : 1);
-    if (client.host_) {
-        check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
-        check_drift(options.ttl, client.host_->parts().settings.drift, options.loss_margin);
+    check_order(options, kind, owner ? owner->instances.size() : 1);
+    if (owner) {
+        check_quarantine(options.ttl, owner->settings.quarantines);
+        check_drift(options.ttl, owner->settings.drift, options.loss_margin);
     }
-    spec_ = make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options,
-                      kind, again == reentry::allowed);
+    spec_ = make_spec(owner, resources, options, kind, again == reentry::allowed);
+}
+
+std::shared_ptr<runtime::client_context> lock_handle::owner_of(const client& client) {
+    return client.host_ ? client.host_->owned_parts() : nullptr;
 }
 
 lock_handle lock_handle::with_kind(const kinds::lock_kind& kind) const {
@@ -184,7 +188,7 @@ lock_handle lock_handle::with_problem(std::string problem) const {
 lock_handle lock_handle::invalid(client& client, std::string_view resource,
                                  const config_error& problem) {
     auto spec = std::make_shared<runtime::lock_spec>();
-    spec->owner = client.host_ ? client.host_->owned_parts() : nullptr;
+    spec->owner = owner_of(client);
     spec->key = resource;
     spec->problem = problem.what();
     return lock_handle(std::move(spec));

@@ -15,8 +15,7 @@ inline namespace v1 {
 namespace {
 
 /// Sorted, so that all locks with the same names send the same commands.
-std::vector<std::string> distinct(std::span<const std::string_view> resources) {
-    std::vector<std::string> result(resources.begin(), resources.end());
+std::vector<std::string> distinct(std::vector<std::string> result) {
     std::ranges::sort(result);
     result.erase(std::unique(result.begin(), result.end()), result.end());
     if (result.empty() || result.size() > multi_mutex::max_resources) {
@@ -27,7 +26,8 @@ std::vector<std::string> distinct(std::span<const std::string_view> resources) {
     return result;
 }
 
-detail::lock_handle make_lock(client& client, const std::vector<std::string>& resources,
+detail::lock_handle make_lock(const std::shared_ptr<runtime::client_context>& owner,
+                              const std::vector<std::string>& resources,
                               const lock_options& options) {
     if (options.fencing) {
         throw config_error("fencing",
@@ -35,20 +35,21 @@ detail::lock_handle make_lock(client& client, const std::vector<std::string>& re
                            "holders of one name. Leave it false, or use a mutex");
     }
     const std::vector<std::string_view> names(resources.begin(), resources.end());
-    return {client, names, options, names.size() == 1 ? kinds::exclusive : kinds::multi};
+    return {owner, names, options, names.size() == 1 ? kinds::exclusive : kinds::multi};
 }
 
 }  // namespace
 
 multi_mutex::multi_mutex(client& client, std::span<const std::string_view> resources,
                          lock_options options)
-    : multi_mutex(client, distinct(resources), options) {}
+    : multi_mutex(detail::lock_handle::owner_of(client),
+                  std::vector<std::string>(resources.begin(), resources.end()), options) {}
 
-multi_mutex::multi_mutex(client& client, std::vector<std::string> resources,
-                         const lock_options& options)
-    : resources_(std::make_shared<const std::vector<std::string>>(std::move(resources))),
+multi_mutex::multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
+                         std::vector<std::string> resources, const lock_options& options)
+    : resources_(std::make_shared<const std::vector<std::string>>(distinct(std::move(resources)))),
       options_(options),
-      lock_(make_lock(client, *resources_, options)) {}
+      lock_(make_lock(owner, *resources_, options)) {}
 
 }  // namespace v1
 }  // namespace colock

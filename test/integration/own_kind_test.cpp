@@ -427,7 +427,7 @@ struct kind_case {
     std::size_t holders = 1;  // At the same time.
 
     [[nodiscard]] detail::lock_handle lock(client& locks, const lock_options& options = {}) const {
-        return {locks, names, options, *kind};
+        return {detail::lock_handle::owner_of(locks), names, options, *kind};
     }
     [[nodiscard]] bool is_counted() const { return kind->traits().admission.counts_holders(); }
 

@@ -60,9 +60,12 @@ public:
                 const kinds::lock_kind& kind, reentry again = reentry::refused);
 
     /// Of a lock with several names, of which there is at least one. Waiters of this client queue up for the first one.
-    lock_handle(client& client, std::span<const std::string_view> resources,
-                const lock_options& options, const kinds::lock_kind& kind,
-                reentry again = reentry::refused);
+    lock_handle(const std::shared_ptr<runtime::client_context>& owner,
+                std::span<const std::string_view> resources, const lock_options& options,
+                const kinds::lock_kind& kind, reentry again = reentry::refused);
+
+    /// What a lock keeps of its client. It stays the same after a move of the client. Null if the client was moved from.
+    static std::shared_ptr<runtime::client_context> owner_of(const client& client);
 
     /// The same name and options with another kind of lease. The kind lives as long as the program.
     [[nodiscard]] lock_handle with_kind(const kinds::lock_kind& kind) const;

@@ -26,6 +26,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -79,11 +80,11 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     const auto executor = co_await asio::this_coro::executor;
     const auto caller = co_await asio::this_coro::cancellation_state;
-    asio::cancellation_signal stop;  // what is awaited now
+    const auto stop = std::make_shared<asio::cancellation_signal>();  // what is awaited now
     // Asio takes the handler out of the caller's slot when an operation completes.
     const auto pass_cancellation_on = [&caller, &stop] {
         if (caller.slot().is_connected()) {
-            caller.slot().assign([&stop](asio::cancellation_type_t type) { stop.emit(type); });
+            caller.slot().assign(pass_on{stop});
         }
     };
     candidacy ours;
@@ -94,7 +95,7 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
         try {
             co_return co_await asio::co_spawn(
                 executor, run_with_lock(lock, lead_once),
-                asio::bind_cancellation_slot(stop.slot(), asio::use_awaitable));
+                asio::bind_cancellation_slot(stop->slot(), asio::use_awaitable));
         } catch (const lock_error& failure) {
             if (!ours.goes_on_after(failure.code())) {
                 throw;
@@ -105,7 +106,7 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
         }
         pause.expires_after(ours.next_delay());
         pass_cancellation_on();
-        co_await pause.async_wait(asio::bind_cancellation_slot(stop.slot(), asio::use_awaitable));
+        co_await pause.async_wait(asio::bind_cancellation_slot(stop->slot(), asio::use_awaitable));
     }
 }
 

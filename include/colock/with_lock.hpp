@@ -28,6 +28,7 @@
 #include <concepts>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -111,6 +112,18 @@ struct stop_the_other {
     }
 };
 
+/// Passes a cancellation on to a coroutine. The coroutine may be destroyed before the caller's slot, together with its
+/// execution context.
+struct pass_on {
+    std::weak_ptr<boost::asio::cancellation_signal> to;
+
+    void operator()(boost::asio::cancellation_type_t type) const {
+        if (const auto signal = to.lock()) {
+            signal->emit(type);
+        }
+    }
+};
+
 /// The readers' side of a lock.
 template <typename Lock>
 struct readers_of {
@@ -134,6 +147,7 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     namespace asio = boost::asio;
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
 
+    const auto stop_body = std::make_shared<asio::cancellation_signal>();
     lease held = co_await std::as_const(lock).acquire(asio::use_awaitable);
     if (held.token().empty()) {
         throw lock_error(error(make_error_code(errc::not_held), "acquire returned an empty lease"));
@@ -142,7 +156,6 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     outcome<body_result<Function>> result;
     std::exception_ptr failure;
     bool is_moved_out = false;
-    asio::cancellation_signal stop_body;
     asio::cancellation_signal stop_watching;
     const auto executor = co_await asio::this_coro::executor;
     const auto caller = co_await asio::this_coro::cancellation_state;
@@ -150,17 +163,16 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
         // The caller's cancellation goes to the body alone. If the body ignores it, the lease must
         // still be watched.
         if (caller.slot().is_connected()) {
-            caller.slot().assign(
-                [&stop_body](asio::cancellation_type_t type) { stop_body.emit(type); });
+            caller.slot().assign(pass_on{stop_body});
         }
         auto [order, lost, thrown] =
             co_await asio::experimental::make_parallel_group(
                 held.wait_lost(asio::bind_executor(
                     executor, asio::bind_cancellation_slot(stop_watching.slot(), asio::deferred))),
                 asio::co_spawn(executor, result.fill_from(body, held),
-                               asio::bind_cancellation_slot(stop_body.slot(), asio::deferred)))
+                               asio::bind_cancellation_slot(stop_body->slot(), asio::deferred)))
                 .async_wait(
-                    stop_the_other{&stop_body, &stop_watching},
+                    stop_the_other{stop_body.get(), &stop_watching},
                     asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
         failure = thrown;
         // The watch would have ended with a release or a detach.

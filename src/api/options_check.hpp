@@ -82,7 +82,7 @@ inline void check_order(const lock_options& options, const kinds::lock_kind& kin
             "order", "fifo is only possible for mutex and reentrant_mutex. Use one of them, or "
                      "queue_order::hint");
     }
-    if (instances != 1) {
+    if (instances > 1) {
         throw config_error(
             "order", "fifo with " + to_text(instances) +
                          " instances is not possible, since they may order waiters differently. "

@@ -100,8 +100,8 @@ public:
     /// `mutex::body_executor`.
     [[nodiscard]] executor_type body_executor() const { return lock_.body_executor(); }
 
-    /// Returns the names, without the key prefix: sorted, and each of them once.
-    [[nodiscard]] const std::vector<std::string>& resources() const noexcept { return *resources_; }
+    /// Returns the names, without the key prefix: sorted, and each of them once. Empty if the lock was moved from.
+    [[nodiscard]] const std::vector<std::string>& resources() const noexcept;
     /// Returns the names as one text for people: "a, b, c". `lease::resource` returns the same.
     [[nodiscard]] std::string_view resource() const noexcept { return lock_.resource(); }
     /// Returns the options.

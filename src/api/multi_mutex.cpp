@@ -51,5 +51,12 @@ multi_mutex::multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
       options_(options),
       lock_(make_lock(owner, *resources_, options)) {}
 
+const std::vector<std::string>& multi_mutex::resources() const noexcept {
+    // It outlives all static objects.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+    static const std::vector<std::string>& none = *new std::vector<std::string>();
+    return resources_ ? *resources_ : none;
+}
+
 }  // namespace v1
 }  // namespace colock

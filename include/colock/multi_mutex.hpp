@@ -12,9 +12,12 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +29,17 @@ inline namespace v1 {
 
 template <typename Lock>
 class striped;
+
+namespace detail {
+
+/// A range of names: a vector or a set of strings, a view, or an array.
+template <typename Range>
+concept names = requires(Range& range) {
+    { *std::begin(range) } -> std::convertible_to<std::string_view>;
+    std::end(range);
+};
+
+}  // namespace detail
 
 /// A lock on several names, which has all of them or none. On each name it is a `mutex`. It excludes a mutex on
 /// that name, of colock or of another library, and is excluded by it. The `lease` is the ownership of all
@@ -93,6 +107,14 @@ public:
                 lock_options options = {})
         : multi_mutex(client, std::span(resources.begin(), resources.size()), options) {}
 
+    /// Creates a lock on the names in any input range, such as a `std::vector<std::string>` or a view: see the other
+    /// constructor.
+    ///
+    /// - Exception safety: Throws `config_error` for names or options that cannot work.
+    template <detail::names Range>
+    multi_mutex(client& client, Range&& resources, lock_options options = {})
+        : multi_mutex(detail::lock_handle::owner_of(client), strings_in(resources), options) {}
+
     /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
 
@@ -141,6 +163,16 @@ private:
 
     multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
                 std::vector<std::string> resources, const lock_options& options);
+
+    template <typename Range>
+    static std::vector<std::string> strings_in(Range& range) {
+        std::vector<std::string> result;
+        for (auto&& one : range) {
+            const std::string_view text = std::forward<decltype(one)>(one);
+            result.emplace_back(text);
+        }
+        return result;
+    }
 
     std::shared_ptr<const std::vector<std::string>> resources_;
     lock_options options_;

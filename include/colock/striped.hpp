@@ -108,18 +108,19 @@ public:
         return (*stripes_)[index_of(key)];
     }
 
-    /// Returns one lock on the stripes of all these keys, each stripe once. It has the options of the stripes.
-    /// There are at most `multi_mutex::max_resources` different stripes.
+    /// Returns one lock on the stripes of all these keys, each stripe once. It has the options of the stripes. There are at
+    /// most `multi_mutex::max_resources` different stripes. `keys` is any input range of strings, such as a
+    /// `std::vector<std::string>` or a view.
     ///
     /// It excludes the holders of these stripes. Readers and permits are excluded as well.
     ///
     /// - Exception safety: Throws `config_error` if there is no key, if there are too many stripes, or if the
     ///   stripes have fencing.
-    [[nodiscard]] multi_mutex all_of(std::span<const std::string_view> keys) const {
+    template <detail::names Range>
+    [[nodiscard]] multi_mutex all_of(Range&& keys) const {
         std::vector<std::string> names;
-        names.reserve(keys.size());
-        for (const std::string_view key : keys) {
-            names.emplace_back(of(key).resource());
+        for (auto&& key : keys) {
+            names.emplace_back(of(std::forward<decltype(key)>(key)).resource());
         }
         return multi_mutex(owner_, std::move(names), stripes_->front().options());
     }

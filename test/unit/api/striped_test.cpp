@@ -10,10 +10,17 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <list>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -26,6 +33,38 @@ config of_memory() {
     result.instances = {"memory://striped"};
     return result;
 }
+
+/// A single-pass range of the texts "a" and "b", which are made when they are read.
+struct made_texts {
+    struct iterator {
+        char* next;
+        std::string operator*() const { return std::string(1, *next); }
+        iterator& operator++() {
+            ++*next;
+            return *this;
+        }
+        bool operator!=(char end) const { return *next != end; }
+    };
+    [[nodiscard]] iterator begin() { return {&next_}; }
+    [[nodiscard]] static char end() { return 'c'; }
+
+private:
+    char next_ = 'a';
+};
+
+/// A lock class that has what `striped` needs, and no more.
+struct least_lock {
+    least_lock(client& /*of*/, std::string_view name) : name_(name) {}
+    [[nodiscard]] const std::string& resource() const { return name_; }
+    [[nodiscard]] static lock_options options() {
+        lock_options result;
+        result.ttl = std::chrono::seconds(42);
+        return result;
+    }
+
+private:
+    std::string name_;
+};
 
 struct fixture {
     boost::asio::io_context context;
@@ -84,6 +123,31 @@ BOOST_AUTO_TEST_CASE(several_keys_are_one_lock_on_their_stripes) {
     BOOST_TEST(four.all_of(views).resources() == (strings{"x:0", "x:1", "x:2", "x:3"}));
 }
 
+BOOST_AUTO_TEST_CASE(names_are_any_range_of_strings) {
+    const strings expected{"a", "b"};
+    const striped<mutex> locks_of_keys(locks, "x", 1000);
+    const auto expect = [&](auto make) {
+        BOOST_TEST(multi_mutex(locks, make()).resources() == expected);
+        BOOST_TEST(locks_of_keys.all_of(make()).resources() ==
+                   locks_of_keys.all_of({"a", "b"}).resources());
+    };
+    expect([] { return strings{"b", "a"}; });
+    expect([] { return std::set<std::string, std::less<>>{"a", "b"}; });
+    expect([] { return std::array{"b", "a", "b"}; });
+    expect([] { return std::list<std::string_view>{"a", "b"}; });
+    expect([] { return made_texts(); });
+    const std::array<std::string_view, 2> views{"a", "b"};
+    expect([&] { return std::span(views); });
+    lock_options options;
+    options.ttl = std::chrono::seconds(42);
+    const strings names{"a", "b"};
+    BOOST_TEST(multi_mutex(locks, names, options).options().ttl.count() == options.ttl.count());
+    BOOST_CHECK_THROW(multi_mutex(locks, strings()), config_error);
+    // A text is no range of texts.
+    static_assert(!std::is_constructible_v<multi_mutex, client&, std::string>);
+    static_assert(!std::is_constructible_v<multi_mutex, client&, const char(&)[3]>);
+}
+
 BOOST_AUTO_TEST_CASE(every_class_of_locks_can_be_striped) {
     const striped<semaphore> permits(locks, "x", 3, 20U);
     BOOST_TEST(permits.of("a").permits() == 20U);
@@ -93,6 +157,9 @@ BOOST_AUTO_TEST_CASE(every_class_of_locks_can_be_striped) {
     BOOST_TEST(one.index_of("anything") == 0U);
     const striped<mutex> copy = one;
     BOOST_TEST(&copy.of("a") == &one.of("a"));
+    const striped<least_lock> least(locks, "x", 1);
+    BOOST_TEST(least.all_of({"a", "b"}).resources() == strings{"x:0"});
+    BOOST_TEST(least.all_of({"a"}).options().ttl.count() == 42000);
 }
 
 BOOST_AUTO_TEST_CASE(impossible_numbers_of_stripes_are_refused) {

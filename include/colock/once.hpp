@@ -51,7 +51,7 @@ public:
 
     /// Copies the text, which may have any bytes. If it is too long, `once_options::validate` refuses it.
     template <std::convertible_to<std::string_view> Text>
-    once_fingerprint(const Text& text) noexcept {
+    once_fingerprint(const Text& text) noexcept {  // NOLINT(*-explicit-*)
         const std::string_view given = text;
         size_ = given.size();
         std::copy_n(given.begin(), view().size(), bytes_.begin());

@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(a_lease_that_is_lost_without_votes_is_listed_with_the_reaso
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances.config()));
         lock_options options = with_ttl(10s);
-        options.max_hold = 100ms;
+        options.max_hold = 1s;
+        options.loss_margin = 500ms;  // After this time, the lease is no longer listed.
         lease held = co_await mutex(locks, "x", options).acquire();
         co_await held.wait_lost();
         const std::vector<lease_info> all = co_await locks.leases();

@@ -1,7 +1,7 @@
 # Builds the sources of a target in groups. Each group is one translation unit. So the headers of Asio are
 # compiled once for each layer of the library, and once for eight sources of a test.
 #
-# Each layer of the library is one group, which takes at most 30 s and 1.3 GB (g++ 12, -O3). All layers take 70 s of
+# Each layer of the library is one group, which takes at most 30 s and 1.1 GB (g++ 12, -O3). All layers take 70 s of
 # CPU, and in groups of eight sources 98 s. A change of one source takes longer. So this is for builds that
 # compile everything once: installations, other projects, tests. The preset for work compiles each source alone.
 # So does the build of the library with clang 14 in .ci/run, which finds a missing include. Nothing finds one in a test.

@@ -378,7 +378,7 @@ stop_redis() { kill -STOP "${redis_pid[$1]}"; fault stopped "$1"; }
 continue_redis() { kill -CONT "${redis_pid[$1]}"; fault continued "$1"; }
 restart_redis() { start_redis "$1" "${redis_port[$1]}"; fault restarted "$1"; }
 
-# at MS COMMAND...: so long after the begin of the load.
+# at MS COMMAND...: runs the command MS milliseconds after the load has begun.
 at() { sleep_until_ms $((load_began + $1)); "${@:2}"; }
 
 # A server that comes back has forgotten its locks: it is in quarantine for a ttl, so that none of them is still in use.

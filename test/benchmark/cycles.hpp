@@ -41,7 +41,7 @@ inline table table_of_cycles(std::string workload, std::string description,
     return result;
 }
 
-/// Returns the parameters of these orders in such a table.
+/// Returns the parameters that a table shows for these orders.
 inline nlohmann::json parameters_of(const orders& work) {
     return {{"instances", work.instances.size()}, {"concurrency", work.concurrency}};
 }
@@ -61,7 +61,7 @@ inline contestant contestant_for(std::string name, orders work, lock_kind kind,
     return contestant_for(std::move(name), std::move(work), run);
 }
 
-/// A comparison with each of these numbers of servers, and with each number of tasks that the campaign has.
+/// A comparison. It runs with each number of servers given here, and with each number of tasks of the campaign.
 struct comparison {
     table layout;
     std::vector<std::size_t> instances;

@@ -56,6 +56,13 @@ void run_until(asio::io_context& context, const Condition& condition,
     }
 }
 
+/// Expects that nothing keeps the context at work.
+void expect_no_work(asio::io_context& context) {
+    context.restart();
+    context.run_for(default_timeout);
+    BOOST_TEST(context.stopped());
+}
+
 // --- Operations ---------------------------------------------------------------------------------------------
 
 /// The result of an operation. Its handler shares it.
@@ -532,9 +539,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_object_may_outlive_its_client, Class, objects_o
         BOOST_TEST(outcome_of<Class>(context, made_anew) == "done");
         second.reset();
         // The objects do not keep the context at work.
-        context.restart();
-        context.run_for(default_timeout);
-        BOOST_TEST(context.stopped());
+        expect_no_work(context);
     }
 }
 
@@ -705,9 +710,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_lease_may_outlive_its_client, Operation, operati
         move_about(all.held);
         BOOST_TEST(all.held.resource() == "x");
         all.held = lease();
-        all.context->restart();
-        all.context->run_for(default_timeout);
-        BOOST_TEST(all.context->stopped());
+        expect_no_work(*all.context);
     }
 }
 
@@ -907,9 +910,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_operation_ends_when_its_client_is_destroyed, Op
             locks.reset();
             const std::string outcome = pending.outcome_in(context);
             BOOST_TEST((outcome == "done" || outcome == "closed"), outcome);
-            context.restart();
-            context.run_for(default_timeout);
-            BOOST_TEST(context.stopped());
+            expect_no_work(context);
         }
     }
 }
@@ -1040,9 +1041,7 @@ BOOST_AUTO_TEST_CASE(a_client_keeps_its_observer_until_its_work_has_ended) {
         BOOST_TEST(watched.lock()->acquired == 1);
         locks.reset();
         first.granted() = lease();
-        context.restart();
-        context.run_for(default_timeout);
-        BOOST_TEST(context.stopped());
+        expect_no_work(context);
         BOOST_TEST(watched.expired());  // Although the lock lives on.
     }
 }

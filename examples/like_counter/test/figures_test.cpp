@@ -47,7 +47,7 @@ std::size_t up_to(nanoseconds bound) {
     return static_cast<std::size_t>(std::ranges::find(bounds, bound) - bounds.begin());
 }
 
-/// A histogram with so many durations in each of these buckets.
+/// Returns a histogram with the given count of durations in each bucket.
 colock::histogram histogram_of(const std::map<std::size_t, std::uint64_t>& counts) {
     colock::histogram result;
     for (const auto& [bucket, count] : counts) {

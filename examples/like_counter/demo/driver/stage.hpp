@@ -202,8 +202,8 @@ private:
 
     static endpoint local(std::uint16_t port) { return {asio::ip::address_v4::loopback(), port}; }
 
-    // Below the ports that the system gives to outgoing connections. One of these could take the port of a
-    // server that has been killed.
+    // The port is below those of outgoing connections. Such a connection could take the port of a server that
+    // has been killed.
     [[nodiscard]] std::uint16_t free_port() const {
         std::random_device random;
         std::uniform_int_distribution<std::uint16_t> ports(10'000, 29'999);

@@ -65,7 +65,7 @@ public:
           entities_(options.entities, options.exponent),
           users_(options.users, options.exponent) {}
 
-    /// Returns the next request, for whichever connection. Some repeat the request before, as users do who
+    /// Returns the next request, which any connection may send. Some repeat the request before, as users do who
     /// click twice. Then two connections have the same wish at the same time.
     operation next() {
         if (!chance(options_.repeat_share)) {

@@ -46,11 +46,20 @@ void waiting_places::on_denied(std::uint64_t number) {
     note_entered(*find(number));
 }
 
-void waiting_places::forget() noexcept {
-    for (waiter& one : all_) {
-        one.behind = 0;
-        one.is_late = true;
+void waiting_places::forget(waiter& one) noexcept {
+    one.behind = 0;
+    one.is_late = true;
+}
+
+void waiting_places::on_attempt_lost(std::uint64_t number) noexcept {
+    // mutant: fifo_lost_attempt_keeps_its_place
+    if (waiter* const one = find(number)) {
+        forget(*one);
     }
+}
+
+void waiting_places::forget() noexcept {
+    std::ranges::for_each(all_, [](waiter& one) { forget(one); });
 }
 
 void waiting_places::on_granted(std::uint64_t number) noexcept {

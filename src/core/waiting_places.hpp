@@ -19,7 +19,8 @@ namespace colock::core {
 /// If a command of an earlier waiter was lost, a later waiter of the client may be the first. An instance
 /// then grants the turn to the earlier one as well, and waiters of others may be between the two. A waiter
 /// that may have entered after a later one therefore has its turn, but the waiter behind it is not known to
-/// be next.
+/// be next. The same holds for a waiter whose attempt got no answer. If that attempt was granted, its place is
+/// gone, and its next attempt enters it at the end.
 class waiting_places {
 public:
     struct waiter {
@@ -28,7 +29,7 @@ public:
         /// 0 if that is not known, or if a waiter of another client is ahead.
         std::uint64_t behind = 0;
         bool has_entered = false;  ///< The instance has confirmed it.
-        bool is_late = false;      ///< It may have entered after a later waiter.
+        bool is_late = false;      ///< It may be behind a later waiter, or behind other clients.
     };
 
     [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
@@ -42,6 +43,8 @@ public:
     void on_entered(std::uint64_t number, std::uint64_t before);
     /// Records that a waiter has entered by an attempt that was denied, or was there before.
     void on_denied(std::uint64_t number);
+    /// Records that an attempt of the waiter has got no answer.
+    void on_attempt_lost(std::uint64_t number) noexcept;
     /// Records that places may be missing. All waiters enter again.
     void forget() noexcept;
     /// Records that the attempt of a waiter was granted. The caller removes it after that.
@@ -57,6 +60,7 @@ private:
     [[nodiscard]] waiter* find(std::uint64_t number) noexcept;
     [[nodiscard]] const waiter* find(std::uint64_t number) const noexcept;
     void note_entered(waiter& one) noexcept;
+    static void forget(waiter& one) noexcept;
     void pass_turn(std::uint64_t number, bool was_first) noexcept;
 
     std::vector<waiter> all_;

@@ -649,6 +649,9 @@ colock_mutant(fifo_hand_off_past_a_waiter
     FIND [[&& $1;]] WITH [[&& ($1 || MUTANT);]]
 )
 colock_mutant(fifo_leave_counts_as_a_turn "the waiter behind one that has given up counts as the next" ALWAYS)
+colock_mutant(fifo_lost_attempt_keeps_its_place "a waiter whose attempt got no answer counts as where it was"
+    BEFORE [[return;]]
+)
 colock_mutant(fifo_no_hand_off "no lease is handed off"
     FIND [[|| $1;]] WITH [[|| ($1 && !MUTANT);]]
 )

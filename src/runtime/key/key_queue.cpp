@@ -514,6 +514,12 @@ void key_queue::take_place(const acquire_operation& waiter) {
     places_for(waiter).enter(waiter.place());
 }
 
+void key_queue::on_attempt_lost(std::uint64_t place) noexcept {
+    if (places_ != nullptr) {
+        places_->on_attempt_lost(place);
+    }
+}
+
 void key_queue::on_denied_place(const acquire_operation& waiting) {
     places_for(waiting).on_denied(waiting.place());
 }

@@ -94,6 +94,8 @@ public:
     void take_place(const acquire_operation& waiter);
     /// If the lock's order binds, reports that the operation attempts.
     void on_attempt_in_order();
+    /// If the lock's order binds, reports that an attempt of the waiter with that place has got no answer.
+    void on_attempt_lost(std::uint64_t place) noexcept;
     /// If the lock's order binds, reports that its attempt was denied and it continues to wait.
     void on_denied_place(const acquire_operation& waiting);
     /// Reports the denied attempt of an operation that waits on in the remote queue. `had_ticket` if it had

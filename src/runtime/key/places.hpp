@@ -46,6 +46,8 @@ public:
     void enter(std::uint64_t place);
     /// Records a denied attempt. It has entered the waiter, if it was not in the queue before.
     void on_denied(std::uint64_t place);
+    /// An attempt of that waiter has got no answer.
+    void on_attempt_lost(std::uint64_t place) noexcept { waiting_.on_attempt_lost(place); }
     /// The first waiter of this client attempts.
     void on_attempting();
     /// The attempt of that waiter was granted, so it has no place any more.

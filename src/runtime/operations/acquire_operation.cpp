@@ -546,6 +546,9 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
     }
     machine_->set_announces(is_announcement_due());
     note_records();
+    if (lease_->votes().denied() == 0) {
+        queue_->on_attempt_lost(place_);
+    }
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
         note_denied(why == core::acquire_outcome::contended);

@@ -128,6 +128,23 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_entered_late_passes_nothing_on) {
     BOOST_TEST(!places.may_be_handed_off(3));
 }
 
+/// Waiter 1 was granted, but the reply was lost. Its next attempt has entered it again, behind others.
+BOOST_AUTO_TEST_CASE(a_waiter_whose_attempt_was_lost_passes_nothing_on) {
+    for (const bool gives_up : {false, true}) {
+        waiting_places places = waiting({1});
+        places.on_entered(1, 1);
+        places.on_attempt_lost(1);
+        places.on_denied(1);
+        places.add(2);
+        places.on_entered(2, 1);
+        if (!gives_up) {
+            places.on_granted(1);
+        }
+        places.remove(1);
+        BOOST_TEST(!places.may_be_handed_off(2));
+    }
+}
+
 /// A queue with waiters of this client and of others. Commands of this client are executed in order, but some
 /// are lost or late.
 class model {
@@ -223,6 +240,8 @@ private:
         }
         if (one.kind == command::what::enter) {
             must_enter_again_ = true;
+        } else {
+            places_.on_attempt_lost(one.number);
         }
         if (chance(50)) {
             carry_out(one, false);
@@ -272,8 +291,12 @@ private:
         while (!queue_.empty() && queue_.front().is_ours && queue_.front().number < own.number) {
             queue_.erase(queue_.begin());
         }
-        if (is_answered && !is_taken_ && !holds_ && (queue_.empty() || queue_.front().is_ours)) {
+        if (!is_taken_ && !holds_ && (queue_.empty() || queue_.front().is_ours)) {
             std::erase(queue_, own);
+            if (!is_answered) {  // The client releases what it may have acquired.
+                is_taken_ = true;
+                return;
+            }
             places_.on_granted(own.number);
             places_.remove(own.number);
             attempting_.reset();

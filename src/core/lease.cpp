@@ -205,6 +205,9 @@ lease_step lease::on_attempt(const event& e, time_point now) {
     switch (e.kind) {
         case kind::start:
             return begin_attempt(e, now);
+        case kind::accepting:
+            accepting_.add(e.index);
+            return {};
         case kind::give_up:
             return adopts() ? abandon() : begin_release(time_point::min(), now);
         case kind::vote:
@@ -403,6 +406,15 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        const std::optional<vote> its = votes_.vote_of(i);
+        if (its && its->reason == failure::down) {
+            unconnected_.add(i);
+        }
+        if (accepting_.contains(i) && !restore(i, now).heals.empty()) {
+            step.heals.add(i);
+        }
+    }
     if (settings_->agreement == agreement::same && !adopts()) {
         for (std::size_t i = 0; i != keys_.size(); ++i) {
             // mutant: wrong_number_stays
@@ -432,8 +444,32 @@ lease_step lease::correct_value(const event& e) {
     return step;
 }
 
+/// Returns whether the instance may lack the key: the last word on it was no grant.
+bool lease::may_lack_key(std::size_t index) const noexcept {
+    const round* const renewal = watchdog().votes();
+    const std::optional<vote> last =
+        renewal != nullptr ? renewal->vote_of(index) : std::optional<vote>();
+    return keys_[index] != belief::yes || (last && last->kind != vote_kind::granted);
+}
+
+/// Restores the key of an instance that takes commands again, unless it may be about to execute an earlier
+/// acquire or heal. That one could come after the release.
+lease_step lease::restore(std::size_t index, time_point now) {
+    // mutant: restored_by_the_next_renewal
+    if (!may_lack_key(index) || open_.contains(index) || now >= watchdog().loss_time()) {
+        return {};
+    }
+    expect_acquire(index);
+    lease_step step;
+    step.heals.add(index);
+    step.until = watchdog().due();
+    return step;
+}
+
 lease_step lease::on_held(const event& e, time_point now) {
     switch (e.kind) {
+        case kind::accepting:
+            return restore(e.index, now);
         case kind::vote:
             switch (e.tag.purpose()) {
                 case purpose::acquire:
@@ -504,7 +540,11 @@ lease_step lease::end_share(bool success) {
 
 lease_step lease::on_extend_vote(const event& e, time_point now) {
     is_announced_ = is_announced_ || e.vote->key == key_state::announced;
-    return keep(renew::event::voted(e.index, e.tag.round(), *e.vote), now);
+    vote its = *e.vote;
+    if (is_absent(its) && unconnected_.contains(e.index) && keys_[e.index] != belief::yes) {
+        its.key = key_state::unconnected;
+    }
+    return keep(renew::event::voted(e.index, e.tag.round(), its), now);
 }
 
 /// Passes an event to the watchdog, and applies its decision.
@@ -547,6 +587,8 @@ lease_step lease::hand_off(time_point now) {
 
 lease_step lease::on_handing_off(const event& e, time_point now) {
     switch (e.kind) {
+        case kind::accepting:
+            return restore(e.index, now);
         case kind::vote:
             if (e.tag.purpose() == purpose::extend) {
                 return on_extend_vote(e, now);

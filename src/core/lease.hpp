@@ -106,6 +106,9 @@ struct lease_settings {
 /// Votes of an earlier round do not count, because a later round may have changed the number there. A `heal`
 /// corrects an instance whose number differs from the lease's.
 ///
+/// While the lease is held, an instance that takes commands again gets its missing key by a `heal` at once.
+/// Otherwise the next failure of another instance could end the lease.
+///
 /// The caller passes an event to `resume`, carries out the returned step, and then passes the next event. An
 /// event that does not apply in the current status has no effect. A vote always counts, however late it
 /// comes. Only a `timer` event turns silence into a timeout.
@@ -116,7 +119,7 @@ public:
             start,      ///< Begin the attempt.
             give_up,    ///< The attempt is no longer wanted.
             vote,       ///< An instance voted on a command that was sent with `tag`.
-            accepting,  ///< An instance that was down takes commands again.
+            accepting,  ///< An instance takes commands, and did not at some time before.
             timer,      ///< The time to wait for has come.
             /// The holder asks for another `ttl`. Not while an earlier request is unanswered.
             extend,
@@ -315,6 +318,8 @@ private:
     lease_step agree_on_value(time_point now);
     lease_step raise(std::uint64_t value, time_point now);
     [[nodiscard]] lease_step correct_value(const event& e);
+    [[nodiscard]] bool may_lack_key(std::size_t index) const noexcept;
+    lease_step restore(std::size_t index, time_point now);
     const std::string* keep_list(std::string&& list);
     [[nodiscard]] bool has_other_value(std::uint64_t value, const std::string* list) const noexcept;
     [[nodiscard]] bool is_outdated(lease_tag tag) const noexcept;
@@ -363,7 +368,9 @@ private:
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
     instance_set open_ = instance_set::all();  // They may be about to execute an acquire or a heal.
-    round votes_;  // On the attempt, the share or the hand-off in progress.
+    instance_set accepting_;    // They have begun to take commands during the attempt.
+    instance_set unconnected_;  // They were not connected when the lease was granted.
+    round votes_;               // On the attempt, the share or the hand-off in progress.
     lease_tag latest_{lease_tag::purpose_type::acquire};  // The round of `votes_`.
     attempt attempt_;
     time_point sent_{};   // When the attempt was sent.

@@ -77,6 +77,7 @@ void release::on_late_vote(std::size_t index, const vote& v, time_point now) {
 release::progress release::denied_by(core::key_state whose) noexcept {
     switch (whose) {
         case key_state::absent:
+        case key_state::unconnected:
             return progress::nobody;
         case key_state::foreign:
         case key_state::labelled:

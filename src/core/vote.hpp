@@ -20,9 +20,10 @@ enum class vote_kind : std::uint8_t {
 
 /// The state in which the instance found the key. It applies to denials, unless noted otherwise.
 enum class key_state : std::uint8_t {
-    absent,   ///< There was no key.
-    foreign,  ///< It held another token, or was not a lock at all.
-    unknown,  ///< Either of these: the instance reports only that the key was not as needed.
+    absent,       ///< There was no key.
+    unconnected,  ///< As `absent`. The instance was not connected when the lease was acquired.
+    foreign,      ///< It held another token, or was not a lock at all.
+    unknown,      ///< Either of these: the instance reports only that the key was not as needed.
     /// A waiter has announced itself, so the holders leave no room. In a grant, it means that the token is
     /// one of the holders.
     announced,
@@ -122,7 +123,8 @@ struct vote {
 
 /// Returns whether the instance denied because there is no key.
 inline bool is_absent(const vote& v) noexcept {
-    return v.kind == vote_kind::denied && v.key == key_state::absent;
+    return v.kind == vote_kind::denied &&
+           (v.key == key_state::absent || v.key == key_state::unconnected);
 }
 
 /// Returns whether the vote is a reply of the server.

@@ -26,7 +26,7 @@ public:
     /// Instance `index` has commands of its own to send. It needs a call of `send`, even with an empty batch.
     virtual void on_pending(std::size_t index) = 0;
 
-    /// Instance `index` accepts commands again, after votes that failed because it was `down`.
+    /// Instance `index` accepts commands again, after votes that failed because it was `down` or `stalled`.
     virtual void on_accepting(std::size_t index) = 0;
 
     /// A key may have changed since instance `index` reported its remaining lifetime (`remaining`), and may

@@ -13,6 +13,8 @@ std::string lock_kind::why(const core::vote& denial, std::string_view detail) co
     switch (denial.key) {
         case key_state::absent:
             return "denied, no such key";
+        case key_state::unconnected:
+            return "denied, no such key, because it was not connected at the acquire";
         case key_state::labelled:
             return "denied, held by " + std::string(detail);
         case key_state::other_kind:

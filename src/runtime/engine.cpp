@@ -131,6 +131,9 @@ void engine::wake() {
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
     const bool is_back = parts_.instances.update();
+    if (parts_.instances.update(index)) {
+        restore_keys(index);
+    }
     for_each(parts_.members.acquiring,
              [=](acquire_operation& one) { one.on_instances_changed(is_back); });
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
@@ -142,7 +145,13 @@ void engine::on_state_change(std::size_t index) {
 
 void engine::on_accepting(std::size_t index) {
     for_each(parts_.members.giving_back, [=](lease_driver& one) { one.on_accepting(index); });
+    restore_keys(index);
     for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
+}
+
+/// Lets each held lease restore its key on an instance that takes commands.
+void engine::restore_keys(std::size_t index) {
+    for_each(parts_.members.leases, [=](lease_driver& one) { one.restore_key(index); });
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {

@@ -42,6 +42,15 @@ bool instance_group::update() noexcept {
     return has_quorum_ && !had_quorum;
 }
 
+bool instance_group::update(std::size_t index) noexcept {
+    const bool was_ready = ready_.contains(index);
+    ready_.remove(index);
+    if (instances_[index]->ready()) {
+        ready_.add(index);
+    }
+    return ready_.contains(index) && !was_ready;
+}
+
 bool instance_group::starting() const {
     return !has_quorum_ && std::any_of(instances_.begin(), instances_.end(),
                                        [](const auto& one) { return one->starting(); });

@@ -40,6 +40,8 @@ public:
 
     /// Handles a change of an instance's readiness. Returns true if a quorum has become ready again.
     [[nodiscard]] bool update() noexcept;
+    /// Handles the same change. Returns true if that instance has become ready.
+    [[nodiscard]] bool update(std::size_t index) noexcept;
 
     /// Returns whether it is worth waiting: too few are ready, but some are still in their first attempt to
     /// connect.
@@ -66,6 +68,7 @@ public:
 private:
     list instances_;
     bool has_quorum_ = false;                   // A quorum is ready.
+    core::instance_set ready_;                  // At the latest change of each.
     std::vector<core::time_point> full_since_;  // Since when each instance has had no room.
 };
 

@@ -408,6 +408,22 @@ BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
     BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
 }
 
+/// The loop is blocked for longer than `stall_timeout`. The next command is sent before the answer is read.
+BOOST_AUTO_TEST_CASE(a_server_whose_answers_are_unread_has_not_stalled) {
+    const redis_server server;
+    auto settings = impatient_settings();
+    settings.stall_timeout = 100ms;
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    rig.submit(step::acquire, "a", "ann");
+    rig.flush();
+    std::this_thread::sleep_for(500ms);
+    rig.submit(step::acquire, "b", "ann");
+    rig.flush();
+    rig.run_until_voted();
+    BOOST_TEST(rig.votes().back() == "granted");
+}
+
 BOOST_AUTO_TEST_CASE(an_idle_connection_survives_a_blocked_event_loop) {
     const redis_server server;
     auto settings = impatient_settings();

@@ -188,6 +188,40 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_killed_and_restarted) {
     }());
 }
 
+/// The first lease of a client is granted while one server cannot be reached. No renewal is due for long.
+BOOST_AUTO_TEST_CASE(a_server_that_is_connected_later_gets_the_key_before_the_next_renewal) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        three[2].kill();
+        client locks(co_await asio::this_coro::executor, three.config());
+        const lease held = co_await mutex(locks, "x", renewed_every(5min, 15min)).acquire();
+        three[2].restart();
+        co_await async_wait_until([&] { return three.holding("x") == 3; });
+        BOOST_TEST(locks.counters().renewed == 0U);
+        BOOST_TEST(held.valid());
+    }());
+}
+
+/// One server cannot be reached during a renewal, and its key expires.
+BOOST_AUTO_TEST_CASE(a_server_that_is_back_gets_its_key_before_the_next_renewal) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, quiet_config());
+        co_await all_ready(locks);
+        lease held = co_await mutex(locks, "x", renewed_every(5min, 15min)).acquire();
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        network[4].refuse();
+        network[4].cut();
+        co_await async_wait_until([&] { return ready_instances(locks) == 4; });
+        co_await held.extend(15min);
+        const auto renewed = locks.counters().renewed;
+        instances[4].command({"DEL", "x"});
+        network[4].accept();
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        BOOST_TEST(locks.counters().renewed == renewed);
+        BOOST_TEST(held.valid());
+    }());
+}
+
 /// A stopped server gets the renewals, and then the release, when it resumes.
 BOOST_AUTO_TEST_CASE(no_key_is_left_on_a_server_that_was_stopped_during_the_release,
                      *label("fault-12")) {

@@ -168,7 +168,8 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
         life.reads_by_latest_round = kinds::is_reader(what.token);
         life.extended_by = 0;
         life.denied_by = 0;
-    } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
+    } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by) &&
+               !life.may_restore) {
         const bool corrects =
             life.is_permit() && std::ranges::any_of(life.slots_by_round, [&](const auto& of_one) {
                 return of_one.second != life.slots;
@@ -356,6 +357,13 @@ void checker::on_accepting(client& c, std::size_t server) {
     for (token_life* const life : of_[&c]) {
         close_at(*life, server);
     }
+    on_ready(c);
+}
+
+void checker::on_ready(client& c) {
+    for (token_life* const life : of_[&c]) {
+        life->may_restore = true;
+    }
 }
 
 /// Records that all earlier commands to the server have been executed or never will be.
@@ -414,6 +422,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::extend:
             if (granted && tag.round() == life.latest_round) {
                 life.extended_by |= bit(server);
+                life.may_restore = life.may_restore && !is_quorum(life.extended_by);
                 life.downgraded =
                     life.downgraded ||
                     (life.was_writers && life.reads_by_latest_round && is_quorum(life.extended_by));

@@ -69,8 +69,9 @@ class client;
 /// - `adopted`: A detached lease is adopted only if a quorum has extended its keys for the adoption. The
 ///   adoption creates no key on any instance. The lease is lost only if the instances without its key rule
 ///   out a quorum. If no client adopts it, it expires with its ttl (`gone after the ttl`).
-/// - `healed by a quorum`: A lease creates a missing key again only right after a quorum has extended it. A
-///   semaphore's lease also does so if a quorum has granted slots that this instance does not have.
+/// - `healed by a quorum`: A lease creates a missing key again only right after a quorum has extended it, or
+///   when an instance is back and no quorum has extended the lease since. A semaphore's lease also does so if
+///   a quorum has granted slots that this instance does not have.
 /// - `over is over`: No lease begins after the end of its validity, or becomes valid again after it.
 /// - `max_hold`: No lease is valid, or promised to be valid, for longer than its maximum hold time.
 /// - `loss in time`: The loss of a lease is reported before its validity ends.
@@ -165,6 +166,8 @@ public:
     void on_not_adopted(token_life& life, bool is_lost);
     /// Records that the client has a new connection to this server.
     void on_accepting(client& c, std::size_t server);
+    /// An instance has ended its quarantine, or is connected again.
+    void on_ready(client& c);
     void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
     /// `was_sent` is false if the command was withdrawn, or refused inside the client.

@@ -2007,8 +2007,10 @@ void client::on_accepting(std::size_t instance) {
     });
     const core::time_point quarantined_until = routes_[instance]->quarantined_until();
     if (now() < quarantined_until) {
-        post(clock_.when(quarantined_until),
-             [this, instance] { enter([&] { engine_->observer().on_state_change(instance); }); });
+        post(clock_.when(quarantined_until), [this, instance] {
+            checker_.on_ready(*this);
+            enter([&] { engine_->observer().on_state_change(instance); });
+        });
     }
 }
 

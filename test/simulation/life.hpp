@@ -60,6 +60,8 @@ struct token_life {
     std::uint64_t extended_by = 0;  // Instances that granted the latest round.
     std::uint64_t denied_by = 0;    // Instances that denied the latest round.
     std::uint32_t latest_round = 0;
+    // No quorum has extended the lease since its attempt, or since an instance has come back.
+    bool may_restore = true;
     bool reads_by_latest_round = false;  // The latest round uses a reader's token.
     std::uint64_t destroyed_at = 0;
     /// Instances that may still execute an acquire or a `heal`. No later connection has ruled this out.

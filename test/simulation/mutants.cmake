@@ -51,6 +51,9 @@ colock_mutant(late_grant_forgotten "a grant that arrives after its release was a
 colock_mutant(heal_not_given_back "a restored key is not released"
     FIND [[= $1;]] WITH [[= MUTANT ? decltype($1){} : $1;]]
 )
+colock_mutant(restored_by_the_next_renewal "an instance that takes commands again waits for the next renewal to get a missing key"
+    BEFORE [[return {};]]
+)
 colock_mutant(release_not_tried_again "a failed release is not retried"
     FIND [[, $1);]] WITH [[, MUTANT ? decltype($1){} : $1);]]
 )

@@ -14,7 +14,7 @@ namespace {
 /// 2.
 void fast_server(stage& s, int) {
     s.instance(0).set_rate(1.1);
-    s.user(0).to(2).reset(std::nullopt);
+    s.instance(2).take_name(stage::key, 30ms);
     taking& a = s.hold(0, s.unrenewed_lock(), 200ms);
     s.expect(s.keys() == 2, "two grants are enough");
     taking& b = s.wait(1, s.patient_lock(), 249ms);

@@ -13,7 +13,7 @@ namespace {
 /// The holder has no key on instance 2, and instance 1 loses its key. In take 0 the lease is not renewed, in
 /// take 1 it is.
 void restart_without_data(stage& s, int take) {
-    s.user(0).to(2).reset(std::nullopt);
+    s.instance(2).take_name(stage::key, 30ms);
     taking& a = s.hold(0, take == 0 ? s.unrenewed_lock() : s.lock(), 50ms);
     s.expect(s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
@@ -33,6 +33,28 @@ void restart_without_data(stage& s, int take) {
     s.run_to(1s);
     s.expect(b.held() && s.has_key(1, b), "the missing key is restored on the quarantined server");
     s.release(b);
+}
+
+/// Instance 2 is not connected at the acquire. Take 0: it is connected later. Take 1: it is in quarantine then.
+/// It gets the key at once, so another instance may fail before the next renewal.
+void connected_later(stage& s, int take) {
+    spec& lock = s.lock();
+    lock.policy.lease.renew_interval = 10s;
+    lock.policy.lease.ttl = 30s;
+    s.run_to(100ms);
+    if (take == 0) {
+        s.user(0).to(2).reset(20ms);
+    } else {
+        s.instance(2).restart(5ms, server::data::lost);
+        s.run_to(150ms);
+    }
+    taking& a = s.hold(0, lock, s.now() + 5ms);
+    s.run_for(3s);
+    s.expect(s.has_key(2, a), "the instance gets the key as soon as it takes commands");
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(12s);
+    s.expect(a.held(), "the lease outlives the failure of another instance");
+    s.release(a);
 }
 
 /// All servers have just started. A client waits until they grant, unless its timeout is earlier.
@@ -75,7 +97,7 @@ void restart_at_the_end_of_a_second(stage& s, int) {
     s.run_to(100ms);
     const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
     s.run_to(second - 50ms);
-    s.user(0).to(2).reset(std::nullopt);
+    s.instance(2).take_name(stage::key, 30ms);
     taking& a = s.hold(0, s.unrenewed_lock(), second - 5500us);
     s.expect(s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
@@ -139,6 +161,11 @@ const std::vector<scenario> outage_scenarios = {
      {restart_without_data, 2},
      {"quarantine_off", "quarantine_too_short"},
      quarantined(2)},
+    {"fault_24_sim_connected_later",
+     "an instance takes commands only after the acquire, and then another one loses its data",
+     {connected_later, 2},
+     {"restored_by_the_next_renewal"},
+     quarantined(1)},
     {"fault_24_sim_first_contact",
      "all servers have just started",
      {first_contact},

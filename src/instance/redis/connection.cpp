@@ -60,6 +60,8 @@ public:
     connection_on(const Executor& executor, const address& to, const connection_settings& settings)
         : connection(executor, to, settings), stream_(executor, to) {}
 
+    [[nodiscard]] bool has_unread() const noexcept override { return stream_.has_unread(); }
+
 private:
     asio::awaitable<error_code> connect(endpoint_type endpoint) override {
         return stream_.connect(std::move(endpoint));

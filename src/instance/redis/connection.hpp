@@ -117,6 +117,9 @@ public:
         return expected_.empty() ? core::never : expected_.front().sent_at;
     }
 
+    /// Returns whether the socket has bytes that were not read yet.
+    [[nodiscard]] virtual bool has_unread() const noexcept = 0;
+
     /// Ends the connection. It stops reading and writing. `serve` completes in a later handler.
     void close(std::string reason = "closed") noexcept { end(std::move(reason)); }
 

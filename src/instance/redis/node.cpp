@@ -178,7 +178,7 @@ std::string node::on_ready(const server_facts& facts) {
     } else {
         change_state(state::ready, {});
     }
-    if (std::exchange(was_down_for_some_, false) && observer_ != nullptr) {
+    if (std::exchange(was_missed_, false) && observer_ != nullptr) {
         observer_->on_accepting();
     }
     return {};
@@ -470,10 +470,11 @@ bool node::refuses_some() const noexcept {
 }
 
 /// Returns whether the server has stopped answering. More commands would only queue up, with locks to be
-/// released later.
+/// released later. After a blocked event loop, the answers may be there and unread.
 bool node::stalled(core::time_point now) const {
     const core::time_point since = connection_->waiting_since();
-    return since != core::never && now - since > settings_.stall_timeout;
+    return since != core::never && now - since > settings_.stall_timeout &&
+           !connection_->has_unread();
 }
 
 /// Queues a command that will be sent again in the next turn.
@@ -635,6 +636,10 @@ void node::on_answered(std::optional<core::time_point> first, std::optional<core
         observer_ != nullptr) {
         observer_->on_pending();
     }
+    if (was_missed_ && serving_ && observer_ != nullptr && !stalled(platform::clock::now())) {
+        was_missed_ = false;
+        observer_->on_accepting();
+    }
     if (first || all) {
         const core::time_point now = platform::clock::now();
         if (first) {
@@ -653,7 +658,8 @@ void node::on_answered(std::optional<core::time_point> first, std::optional<core
 
 void node::vote_on(const submission& one, const core::vote& vote, core::time_point now) {
     count_in_flight(std::size_t{0} - 1);
-    was_down_for_some_ = was_down_for_some_ || vote.reason == core::failure::down;
+    was_missed_ =
+        was_missed_ || vote.reason == core::failure::down || vote.reason == core::failure::stalled;
     if (observer_ != nullptr) {
         one.receiver->on_vote(index_, one.tag, vote, now);
     }

@@ -112,7 +112,7 @@ public:
     void start();
 
     /// Records that votes have failed because there was no node. `on_accepting` will be called.
-    void was_missed() noexcept { was_down_for_some_ = true; }
+    void was_missed() noexcept { was_missed_ = true; }
 
     [[nodiscard]] const address& where() const noexcept { return to_; }
     [[nodiscard]] std::size_t in_flight() const noexcept {
@@ -228,8 +228,8 @@ private:
     std::uint64_t keeper_id_ = 0;
     std::vector<std::pair<submission, core::vote>> unreplicated_;  // Grants that wait for replicas.
 
-    // Votes have failed because it was down. Their senders are notified when it is up.
-    bool was_down_for_some_ = false;
+    // Votes have failed because it was down or stalled. Their senders are notified when it is back.
+    bool was_missed_ = false;
     bool shortest_refused_ = false;  // Since it was last ready.
     resend_queue to_resend_;
     resend_queue::number next_answer_ = 0;  // Number of the command that is answered next.

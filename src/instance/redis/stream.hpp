@@ -118,6 +118,11 @@ public:
         }
     }
 
+    [[nodiscard]] bool has_unread() const noexcept {
+        error_code ignored;  // The next read reports it.
+        return socket_.available(ignored) != 0;
+    }
+
     /// Returns why it could not be connected, or has ended, for display.
     std::string explain(const error_code& failure, const address& to) {
         if (tls_) {

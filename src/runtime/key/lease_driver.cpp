@@ -699,6 +699,12 @@ void lease_driver::on_accepting(std::size_t index) {
     drive(event::accepting(index), client_.turn.now());
 }
 
+void lease_driver::restore_key(std::size_t index) {
+    if (!machine_.let_go()) {
+        on_accepting(index);
+    }
+}
+
 void lease_driver::on_close() {
     if (!release_waits()) {
         drive(event::just(event::kind_type::close), client_.turn.now());

@@ -229,6 +229,8 @@ public:
 
     /// Instance number `index` accepts commands again.
     void on_accepting(std::size_t index);
+    /// Gives that instance its missing key, if the lease is held.
+    void restore_key(std::size_t index);
     /// The client is being closed, so the lease is lost.
     void on_close();
     /// Returns whether the closing client need not wait for it any longer: see `core::lease::settled`.

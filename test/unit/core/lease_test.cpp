@@ -337,6 +337,51 @@ BOOST_AUTO_TEST_CASE(no_release_is_sent_to_an_instance_that_denied) {
                   {26ms, released("GG"), "wait 70", "resolved released; ended"}});
 }
 
+BOOST_AUTO_TEST_CASE(an_instance_that_connects_gets_the_key_at_once) {
+    lease machine = sent();
+    play(machine, {{1ms, acquired('F', 2), "wait 50"},
+                   {10ms, acquired("GG"), "wait 50", "granted; wait 300"},
+                   {20ms, accepting(0), "wait never"},
+                   {20ms, accepting(2), "heal 2; wait 300"},
+                   {21ms, accepting(2), "wait never"},  // The heal is in flight.
+                   {22ms, healed('F', 2), "wait never"},
+                   {30ms, accepting(2), "heal 2; wait 300"},
+                   {31ms, healed('G', 2), "wait never"},
+                   {40ms, accepting(2), "wait never"},
+                   {50ms, release, "release; wait 100"}});
+}
+
+/// Instance 2 connects between the acquire and the grant.
+BOOST_AUTO_TEST_CASE(an_instance_that_connects_during_the_attempt_gets_the_key_with_the_grant) {
+    play(sent(), {{1ms, acquired('F', 2), "wait 50"},
+                  {5ms, accepting(2), "wait never"},
+                  {10ms, acquired("GG"), "wait 50", "granted; heal 2; wait 300"}});
+}
+
+/// Instance 2 did not get the last renewal. Its key may have ended.
+BOOST_AUTO_TEST_CASE(an_instance_that_missed_a_renewal_gets_the_key_at_once) {
+    play(held(), {{11ms, acquired('G', 2), "wait never"},
+                  {300ms, timer, "extend #1; wait 350"},
+                  {301ms, extended('F', 2), "wait 350"},
+                  {302ms, extended("GG"), "wait 350", "wait 600"},
+                  {310ms, accepting(2), "heal 2; wait 600"}});
+}
+
+BOOST_AUTO_TEST_CASE(no_key_is_restored_once_the_loss_is_due) {
+    play(held(), {{11ms, acquired('D', 2), "wait never"}, {940ms, accepting(2), "wait never"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_says_that_the_instance_was_not_connected_at_the_acquire) {
+    lease machine = sent();
+    play(machine, {{1ms, acquired('F', 2), "wait 50"},
+                   {10ms, acquired("GG"), "wait 50", "granted; wait 300"},
+                   {300ms, timer, "extend #1; wait 350"},
+                   {301ms, extended("-NN"), "wait 350", "lost keys_gone; wait 988"}});
+    const auto its = [&](std::size_t i) { return machine.watchdog().votes()->vote_of(i)->key; };
+    BOOST_TEST((its(1) == key_state::absent));
+    BOOST_TEST((its(2) == key_state::unconnected));
+}
+
 BOOST_AUTO_TEST_CASE(a_restored_key_is_released_too) {
     lease machine = held();
     play(machine, {{11ms, acquired('D', 2), "wait never"},

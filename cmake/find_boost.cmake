@@ -72,8 +72,8 @@ endif()
 if(NOT colock_boost_wanted OR NOT EXISTS "${colock_boost_tree}/${colock_boost_wanted}/.complete")
     string(CONCAT colock_boost_message
         "Boost ${colock_boost_wanted} was not found (colock needs 1.88 or newer, with Boost.URL).\n"
-        "On Debian run ${PROJECT_SOURCE_DIR}/cmake/bootstrap.sh (with COLOCK_BOOST_VERSION=${colock_boost_wanted} if you "
-        "chose a version); "
+        "On Debian run ${PROJECT_SOURCE_DIR}/cmake/bootstrap.sh --library (with COLOCK_BOOST_VERSION=${colock_boost_wanted} "
+        "if you chose a version); "
         "elsewhere set Boost_ROOT, or use the toolchain file of vcpkg or Conan."
     )
     message(FATAL_ERROR "${colock_boost_message}")

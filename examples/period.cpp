@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Runs a job at most once per period, on whichever host asks first. No other record of the period is needed.
+// Runs a job at most once per period, on whichever host asks first. The period is a ttl, so it is short. For an hour or a
+// day see cron.cpp.
 // period memory://a
 // period redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003
 

@@ -200,9 +200,9 @@ public:
     /// servers until their ttl ends. So nobody acquires the lock before that time, the waiters of this client
     /// included. This lease is empty afterwards. `client::close` does not wait for the keys.
     ///
-    /// Use it for work that may start only once per period, whatever becomes of the process. With `renew` equal
-    /// to 0 the ttl counts from the grant. Otherwise it counts from the last renewal. To let it count from now,
-    /// call `extend` first. docs/mutex.md has a recipe.
+    /// Use it for work that may start only once in a few seconds, whatever becomes of the process. For an hour or a
+    /// day, use `once` with the period in its key. With `renew` equal to 0 the ttl counts from the grant. Otherwise it
+    /// counts from the last renewal. To let it count from now, call `extend` first. docs/mutex.md has a recipe.
     ///
     /// If other holders of this client share the lease, only this share is released. It has no effect if the
     /// lease is empty, or was released. It ends the other operations on the lease with `not_held`. Never blocks.

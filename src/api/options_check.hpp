@@ -128,9 +128,11 @@ inline void check_quarantine(std::chrono::milliseconds ttl,
     check("restart_quarantine", longest.restart);
     check("failover_quarantine", longest.failover);
     if (count != 0) {
-        throw config_error("ttl", to_text(ttl) + " exceeds the client's " + exceeded +
-                                      (count == 1 ? ". Raise the quarantine" : ". Raise both") +
-                                      " or shorten the ttl");
+        throw config_error("ttl",
+                           to_text(ttl) + " exceeds the client's " + exceeded +
+                               (count == 1 ? ". Raise the quarantine" : ". Raise both") +
+                               " or shorten the ttl. For one run per period, use once with the "
+                               "period in its key");
     }
 }
 

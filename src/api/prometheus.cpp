@@ -46,7 +46,9 @@ constexpr std::array totals{
     number{"abandoned", &counters::abandoned, "Leases that were abandoned."},
     number{"detached", &counters::detached, "Leases that were detached for another process."},
     number{"adopted", &counters::adopted, "Leases that were adopted from another process."},
-    number{"lost", &counters::lost, "Leases that were lost, expired, or were held for max_hold."},
+    number{
+        "lost", &counters::lost,
+        "Leases that were lost, expired, were held for max_hold, or when the client was closed."},
     number{"overstays", &counters::overstays,
            "Holders that still had the lease when its validity ended."},
     number{"keys_without_ttl", &counters::keys_without_ttl,

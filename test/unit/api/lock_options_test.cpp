@@ -199,8 +199,10 @@ BOOST_AUTO_TEST_CASE(a_ttl_longer_than_a_quarantine_is_rejected, *label("fault-3
     const auto failover = [](const std::string& length) {
         return "failover_quarantine (" + length + " ms)";
     };
-    const std::string one_cure = ". Raise the quarantine or shorten the ttl";
-    const std::string two_cures = ". Raise both or shorten the ttl";
+    const std::string cures =
+        " or shorten the ttl. For one run per period, use once with the period in its key";
+    const std::string one_cure = ". Raise the quarantine" + cures;
+    const std::string two_cures = ". Raise both" + cures;
     const std::string one = "redis://h";
     const std::vector<std::string> three{"redis://h", "redis://i", "redis://j"};
     const std::string cluster = "redis+cluster://h";

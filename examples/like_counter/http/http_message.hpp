@@ -41,8 +41,10 @@ struct http_limits {
     std::uint32_t header_bytes = 8 * 1024;
     std::uint64_t body_bytes = 16 * 1024;
     std::size_t connections = 4096;
-    /// For the next request's header to arrive.
+    /// From an answer to the beginning of the next request.
     std::chrono::milliseconds idle_timeout = std::chrono::seconds(60);
+    /// For a request's header to arrive. On a new connection, it counts from the beginning.
+    std::chrono::milliseconds header_timeout = std::chrono::seconds(5);
     /// For a request's body to arrive, and for its answer to be taken.
     std::chrono::milliseconds transfer_timeout = std::chrono::seconds(10);
 };

@@ -14,7 +14,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/error.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -91,12 +90,22 @@ private:
     using parser = http::request_parser<http::string_body>;
 
     asio::awaitable<error_code> read_request() {
+        const bool may_pause = parser_ && buffer_.size() == 0;  // after an answer
         parser_.emplace();
         parser_->header_limit(limits_.header_bytes);
         parser_->body_limit(limits_.body_bytes);
 
         between_requests_ = true;
-        stream_.expires_after(limits_.idle_timeout);
+        if (may_pause) {
+            stream_.expires_after(limits_.idle_timeout);
+            const auto [problem, size] =
+                co_await stream_.async_read_some(buffer_.prepare(4096), as_result);
+            if (problem) {
+                co_return problem;
+            }
+            buffer_.commit(size);
+        }
+        stream_.expires_after(limits_.header_timeout);
         const auto [header_error, header_size] =
             co_await http::async_read_header(stream_, buffer_, *parser_, as_result);
         between_requests_ = false;
@@ -211,16 +220,13 @@ private:
         }
     }
 
-    // The status that tells the peer what was wrong; none where nobody is left to be told.
+    // The status that tells the peer what was wrong; none where nobody is left to be told. A timeout closes the stream.
     static std::optional<http::status> status_for(error_code problem) {
         if (problem == http::error::header_limit || problem == http::error::buffer_overflow) {
             return http::status::request_header_fields_too_large;
         }
         if (problem == http::error::body_limit) {
             return http::status::payload_too_large;
-        }
-        if (problem == beast::error::timeout) {
-            return http::status::request_timeout;
         }
         if (problem == http::error::end_of_stream || problem == http::error::partial_message) {
             return std::nullopt;

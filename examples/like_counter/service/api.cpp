@@ -3,7 +3,7 @@
 #include "api.hpp"
 
 #include "api_error.hpp"
-#include "page.hpp"
+#include "browser.hpp"
 #include "status.hpp"
 
 #include <colock/prometheus.hpp>
@@ -41,13 +41,6 @@ http_response wrong_method(const http_request& request, resource what) {
         api_error(http::status::method_not_allowed, "method_not_allowed",
                   std::string(request.method_string()) + " is not for this; " + allowed(what)));
     response.set(http::field::allow, allowed(what));
-    return response;
-}
-
-http_response page_response() {
-    http_response response(http::status::ok, 11);
-    response.set(http::field::content_type, "text/html; charset=utf-8");
-    response.body() = page;
     return response;
 }
 
@@ -124,9 +117,12 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
     if (!is_allowed(request.method(), where->what)) {
         co_return wrong_method(request, where->what);
     }
+    if (request.method() != http::verb::get) {
+        check_sender(request);
+    }
     switch (where->what) {
         case resource::page:
-            co_return page_response();
+            co_return page_response("service");
         case resource::icon:
             co_return icon_response();
         case resource::health:
@@ -151,6 +147,25 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
         co_return co_await entity(*where);
     }
     co_return co_await change(request, *where);
+}
+
+// Without it, any page in a browser that reaches the service could like, or switch the locks off.
+void api::check_sender(const http_request& request) const {
+    const auto foreign = foreign_field(request, host_names_);
+    if (!foreign) {
+        return;
+    }
+    const std::string name(http::to_string(*foreign));
+    const std::string value = name + ": '" + std::string(request[*foreign]) + "' is ";
+    if (*foreign == http::field::host) {
+        throw api_error(http::status::forbidden, "foreign_host",
+                        value +
+                            "no name of this service. Use an address or localhost, or start the "
+                            "service with --host and this name",
+                        name);
+    }
+    throw api_error(http::status::forbidden, "foreign_origin",
+                    value + "another site. Only pages of this service may change something", name);
 }
 
 asio::awaitable<http_response> api::change(const http_request& request, const route& where) {

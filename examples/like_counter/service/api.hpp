@@ -19,6 +19,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace like_counter {
 
@@ -47,12 +49,14 @@ namespace like_counter {
 class api {
 public:
     /// `locks` may be null: see `likes`.
+    /// Browsers may reach the service by an address, as "localhost", and by `host_names`.
     api(likes& likes, like_store& store, const colock::client* locks, bool allows_experiments,
-        counters& counters)
+        std::vector<std::string> host_names, counters& counters)
         : likes_(likes),
           store_(store),
           locks_(locks),
           allows_experiments_(allows_experiments),
+          host_names_(std::move(host_names)),
           counters_(counters) {}
 
     /// Answers a request. Does not throw.
@@ -66,6 +70,7 @@ public:
 
 private:
     boost::asio::awaitable<http_response> dispatch(const http_request& request);
+    void check_sender(const http_request& request) const;
     boost::asio::awaitable<http_response> change(const http_request& request, const route& where);
     boost::asio::awaitable<http_response> entity(const route& where);
     boost::asio::awaitable<http_response> author(const route& where);
@@ -80,6 +85,7 @@ private:
     like_store& store_;
     const colock::client* locks_;
     bool allows_experiments_;
+    std::vector<std::string> host_names_;
     counters& counters_;
     int listeners_ = 0;
 };

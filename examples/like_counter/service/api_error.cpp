@@ -21,8 +21,6 @@ std::string code_for(http::status status) {
             return "body_too_large";
         case http::status::request_header_fields_too_large:
             return "header_too_large";
-        case http::status::request_timeout:
-            return "request_timeout";
         default:
             return "bad_request";
     }

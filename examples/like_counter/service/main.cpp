@@ -68,7 +68,7 @@ void serve(const options& given) {
     colock::client* const client = locks ? &*locks : nullptr;
     likes all_likes(*store, client, given.lock, given.stripes, given.patience, given.dawdle,
                     counted);
-    api requests(all_likes, *store, client, given.allows_experiments, counted);
+    api requests(all_likes, *store, client, given.allows_experiments, given.host_names, counted);
     http_server server(executor, given.listen, given.http, handler_of(requests));
 
     // Open requests may end, and all locks are released. Then nothing runs any more.

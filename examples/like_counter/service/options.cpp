@@ -37,6 +37,10 @@ struct raw_options {
 void describe(CLI::App& app, raw_options& raw, options& result) {
     app.add_option("--listen", raw.listen, "host:port to serve on. Port 0 selects a free port.")
         ->capture_default_str();
+    app.add_option("--host", result.host_names,
+                   "name of this service for browsers. May be repeated. Under any other name, but "
+                   "localhost and addresses, nothing can be changed.")
+        ->allow_extra_args(false);
     app.add_option("--lock", raw.locks,
                    "URI of a lock instance. May be repeated. (redis://..., rediss://..., "
                    "redis+cluster://host:port,host:port, unix://..., memory://name)")

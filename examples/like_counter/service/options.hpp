@@ -14,12 +14,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace like_counter {
 
 /// What the command line says.
 struct options {
     boost::asio::ip::tcp::endpoint listen;
+    std::vector<std::string> host_names;  ///< by which browsers may reach it, besides its addresses
     std::optional<colock::config> locks;  ///< none with --no-lock
     colock::lock_options lock;
     std::optional<std::uint32_t> stripes;      ///< with --stripes: how many locks there are

@@ -493,9 +493,74 @@ BOOST_FIXTURE_TEST_CASE(wrong_experiments_are_rejected, fixture_with_experiments
     }
 }
 
+BOOST_FIXTURE_TEST_CASE(what_another_site_sends_changes_nothing, fixture_with_experiments) {
+    const struct {
+        std::string sender;
+        std::string code;  ///< If empty, the service accepts it.
+    } cases[] = {
+        {"Host: localhost\r\nOrigin: http://elsewhere.example\r\n", "foreign_origin"},
+        {"Host: localhost:80\r\nOrigin: http://localhost:81\r\n", "foreign_origin"},
+        {"Host: localhost\r\nOrigin: null\r\n", "foreign_origin"},
+        // The site has given its name our address.
+        {"Host: elsewhere.example:80\r\nOrigin: http://elsewhere.example:80\r\n", "foreign_host"},
+        {"Host: localhost.elsewhere.example\r\n", "foreign_host"},
+        {"", "foreign_host"},
+        {"Host: localhost:80\r\nOrigin: http://localhost:80\r\n", ""},
+        {"Host: 127.0.0.1:80\r\nOrigin: http://127.0.0.1:80\r\n", ""},
+        {"Host: [::1]:80\r\n", ""},
+        {"Host: [::1]\r\n", ""},
+    };
+    for (const auto& [sender, code] : cases) {
+        for (const std::string& text :
+             {request_text("POST", likes, bob, "application/json", sender),
+              request_text("POST", likes, bob, "",
+                           sender),  // A browser sends it without a question.
+              request_text("DELETE", likes + "?user=bob", "", "", sender),
+              request_text("PUT", "/v1/experiment", R"({"locking": false})", "", sender)}) {
+            BOOST_TEST_CONTEXT(text) {
+                const response answer = ask(text);
+                if (code.empty()) {
+                    BOOST_TEST(answer.result_int() == 200U);
+                } else {
+                    check_refused(answer, 403, code);
+                }
+            }
+        }
+        if (!code.empty()) {
+            check_has(status(), {{"locking", true}, {"service", {{"accepted", 0}}}});
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_service_may_have_names) {
+    const fixture named(in_memory({"--host", "likes.example", "--host", "other.example"}));
+    for (const char* sender : {"Host: likes.example\r\nOrigin: https://likes.example\r\n",
+                               "Host: Other.example:8080\r\n", "Host: localhost\r\n"}) {
+        const std::string text = request_text("POST", likes, bob, "", sender);
+        BOOST_TEST(named.ask(text).result_int() == 200U, text);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(half_open_requests_end_after_five_seconds) {
+    const fixture crowded(in_memory({"--max-connections", "3"}));
+    const auto text = request_text("GET", "/healthz");
+    http_connection idle(crowded.address);
+    BOOST_TEST(idle.exchange(text).result_int() == 200U);
+    http_connection half_open(crowded.address);
+    half_open.send(text.substr(0, text.size() - 2));
+    http_connection silent(crowded.address);
+
+    BOOST_TEST(crowded.ask(text).result_int() == 200U);  // as soon as a connection has ended
+    half_open.receive_rest();
+    silent.receive_rest();
+    BOOST_TEST(idle.exchange(text).result_int() == 200U);
+}
+
 BOOST_AUTO_TEST_CASE(the_page_is_served) {
     const response page = ask(request_text("GET", "/"));
     BOOST_TEST(page.result_int() == 200U);
+    const std::string policy = page[http::field::content_security_policy];
+    BOOST_TEST(policy.starts_with("default-src 'none'; script-src 'nonce-"), policy);
     BOOST_TEST(page[http::field::content_type].starts_with("text/html"));
     BOOST_TEST(page.body().starts_with("<!doctype html>"));
     BOOST_TEST(page.body().ends_with("</html>\n"));
@@ -508,8 +573,8 @@ BOOST_AUTO_TEST_CASE(stopping_lets_the_request_in_flight_finish) {
     // The service has the header, as its "100 Continue" shows, when it is asked to stop.
     http_connection busy(address);
     const response go_on =
-        busy.exchange("POST " + likes + " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " +
-                      std::to_string(bob.size()) + "\r\n\r\n");
+        busy.exchange("POST " + likes + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n" +
+                      "Content-Length: " + std::to_string(bob.size()) + "\r\n\r\n");
     BOOST_TEST(go_on.result_int() == 100U);
     process.ask_to_stop();
     BOOST_CHECK_THROW(idle.receive(), boost::system::system_error);  // closed: it is stopping

@@ -94,13 +94,14 @@ private:
     std::string received_;
 };
 
-/// Returns the text of a request, with a JSON body if that is not empty.
+/// Returns the text of a request, with a JSON body if that is not empty. `sender` has the fields about the sender.
 inline std::string request_text(const std::string& method, const std::string& target,
                                 const std::string& body = {},
-                                const std::string& type = "application/json") {
-    std::string text = method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n";
+                                const std::string& type = "application/json",
+                                const std::string& sender = "Host: localhost\r\n") {
+    std::string text = method + " " + target + " HTTP/1.1\r\n" + sender;
     if (!body.empty()) {
-        text += "Content-Type: " + type + "\r\n";
+        text += type.empty() ? "" : "Content-Type: " + type + "\r\n";
         text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
     }
     return text + "\r\n" + body;

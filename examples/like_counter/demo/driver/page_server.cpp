@@ -2,19 +2,17 @@
 
 #include "page_server.hpp"
 
+#include "browser.hpp"
 #include "http_client.hpp"
-#include "page.hpp"  // generated
 #include "together.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/beast/http/field.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/verb.hpp>
 
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <random>
 #include <ranges>
 #include <string_view>
 #include <utility>
@@ -34,34 +32,8 @@ constexpr auto log_time = std::chrono::minutes(2);
 constexpr auto burst_patience = std::chrono::seconds(60);
 constexpr auto dawdle_of_holder = milliseconds(2000);
 
-std::string random_text() {
-    std::random_device random;
-    std::string text;
-    for (int i = 0; i != 32; ++i) {
-        text += "0123456789abcdef"[random() % 16];
-    }
-    return text;
-}
-
 http_response plain(http::status status, const std::string& message) {
     return json_response(status, {{"ok", false}, {"message", message}});
-}
-
-http_response page_response() {
-    http_response response(http::status::ok, 11);
-    response.set(http::field::content_type, "text/html; charset=utf-8");
-    response.set(http::field::cache_control, "no-store");
-    response.set(http::field::referrer_policy, "no-referrer");  // The address is a secret.
-    response.set(http::field::content_security_policy,
-                 "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-                 "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
-                 "frame-ancestors 'none'");
-    response.body() = page;
-    // The page of a service alone is the same page without the faults.
-    const std::string_view mode = R"("mode": "service")";
-    const auto position = response.body().find(mode);
-    response.body().replace(position, mode.size(), R"("mode": "stage")");
-    return response;
 }
 
 std::string text_in(const nlohmann::json& body, const char* field) {
@@ -143,23 +115,11 @@ asio::awaitable<void> page_server::stop() {
 
 // --- Requests --------------------------------------------------------------------------------------------
 
-// Another page in the browser does not know the secret. If it learned it all the same, the browser would say
-// where the request comes from.
-bool page_server::is_same_origin(const http_request& request) const {
-    const std::string port = ":" + std::to_string(server_.local_endpoint().port());
-    const std::string_view host = request[http::field::host];
-    const std::string_view origin = request[http::field::origin];
-    if (host != "127.0.0.1" + port && host != "localhost" + port) {
-        return false;
-    }
-    return origin.empty() || origin == "http://" + std::string(host);
-}
-
-// The path behind the secret.
+// The path behind the secret, which another page in the browser does not know.
 std::optional<std::string> page_server::path_of(const http_request& request) const {
     const std::string beginning = "/" + secret_ + "/";
     const std::string_view target = request.target();
-    if (!target.starts_with(beginning) || !is_same_origin(request)) {
+    if (!target.starts_with(beginning) || foreign_field(request)) {
         return std::nullopt;
     }
     return std::string(target.substr(beginning.size()));
@@ -168,7 +128,7 @@ std::optional<std::string> page_server::path_of(const http_request& request) con
 asio::awaitable<http_response> page_server::answer(http_request request) {
     const auto path = path_of(request);
     if (path == "" && request.method() == http::verb::get) {
-        co_return page_response();
+        co_return page_response("stage");
     }
     if (path == "events") {
         co_return plain(http::status::service_unavailable, "too many pages are open");

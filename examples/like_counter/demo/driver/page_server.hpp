@@ -86,7 +86,6 @@ private:
     [[nodiscard]] nlohmann::json services() const;
     [[nodiscard]] nlohmann::json servers() const;
     [[nodiscard]] nlohmann::json post() const;
-    [[nodiscard]] bool is_same_origin(const http_request& request) const;
     [[nodiscard]] std::optional<std::string> path_of(const http_request& request) const;
 
     asio::any_io_executor executor_;

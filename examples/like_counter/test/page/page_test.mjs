@@ -222,6 +222,17 @@ async function checkRareValues(page) {
     });
 }
 
+// Only the page's own script may run.
+async function checkPolicy(page) {
+    assert.ok(!await page.run(() => {
+        document.head.append(Object.assign(document.createElement('script'), {textContent: 'window.isForeign = true'}));
+        return window.isForeign;
+    }), 'a foreign script is stopped');
+    const complains = text => text.includes('Content Security Policy');
+    await page.wait('the browser says so', () => page.complaints.some(complains));
+    page.complaints = page.complaints.filter(text => !complains(text));
+}
+
 async function checkServers(page) {
     await page.run(record);
     assert.deepEqual(await page.run(() => [...document.querySelectorAll('#lanes > span')].map(lane => lane.textContent)),
@@ -382,6 +393,7 @@ async function checkServiceAlone(page) {
     assert.equal(await page.run(() => document.querySelectorAll('#services tr').length), 1);
     assert.equal(await page.run(() => [...document.querySelectorAll('.stage-only, .stage-cell')].filter(one => one.getClientRects().length).length), 0);
     await checkLook(page, 'service');
+    await checkPolicy(page);
 }
 
 // The page says that its program has ended.
@@ -409,7 +421,7 @@ try {
     await checkSecret(address);
     page = await Browser.start(chromium);
     await page.open(address, 1280, 900);
-    for (const check of [checkButtons, checkRareValues, checkServers, checkFreeze, checkWithoutLocks, checkAccess, checkServiceAlone, checkEnd]) {
+    for (const check of [checkButtons, checkRareValues, checkPolicy, checkServers, checkFreeze, checkWithoutLocks, checkAccess, checkServiceAlone, checkEnd]) {
         const began = Date.now();
         await check(page, address);
         console.log(`${check.name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);

@@ -188,7 +188,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::release_result)`.
     /// - Errors: `no_quorum` if too few instances answered. The client tries again until the ttl has ended
-    ///   the lock. An expired or lost lease is a result, not an error.
+    ///   the lock. `client_closed` if the client was closed before the release was sent. An expired or lost lease is a result, not an error.
     /// - Cancellation: The release continues. If it was waiting in the client, it is sent immediately.
     template <detail::token_for<release_result> CompletionToken = boost::asio::deferred_t>
     auto release(CompletionToken&& token = {}) {

@@ -176,9 +176,9 @@ public:
             record_initiation{{lock_.spec()}}, token, state_of(held), std::move(text), keep_);
     }
 
-    /// Throws `lock_error` if the result is too long.
+    /// Returns the record of a result. If the result is too long, the record says so.
     [[nodiscard]] std::shared_ptr<const std::string> make_record(const std::string& value) const;
-    /// Throws `lock_error` if it is the record of another request.
+    /// Throws `lock_error` if it is the record of another request, or of a result that was too long.
     [[nodiscard]] once_result read(const std::string& record) const;
 
 private:
@@ -249,12 +249,18 @@ private:
     lease* held_;
 };
 
+/// What a body of `once` has left, whatever becomes of its lease.
+struct once_traces {
+    std::optional<once_result> recorded{};
+    error in_doubt{};  ///< It is unknown whether the result is recorded.
+};
+
 /// The body of `once`, for `with_lock`: it records what the caller's body returns.
 template <typename Function>
 class recording_body {
 public:
-    recording_body(const once_key& key, Function& body, error& in_doubt) noexcept
-        : key_(&key), body_(&body), in_doubt_(&in_doubt) {}
+    recording_body(const once_key& key, Function& body, once_traces& traces) noexcept
+        : key_(&key), body_(&body), traces_(&traces) {}
 
     boost::asio::awaitable<once_result> operator()(lease& held) const {
         namespace asio = boost::asio;
@@ -272,20 +278,22 @@ public:
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         auto record = key_->make_record(result.value);
         try {
-            co_await key_->record(held, std::move(record), asio::use_awaitable);
+            co_await key_->record(held, record, asio::use_awaitable);
         } catch (const lock_error& failure) {
             if (failure.code() == errc::outcome_unknown) {
-                *in_doubt_ = error(errc::outcome_unknown, failure.what());
+                traces_->in_doubt = error(errc::outcome_unknown, failure.what());
             }
             throw;
         }
+        static_cast<void>(key_->read(*record));  // Throws if the result was too long.
+        traces_->recorded = result;
         co_return result;
     }
 
 private:
     const once_key* key_;
     Function* body_;
-    error* in_doubt_;
+    once_traces* traces_;
 };
 
 template <typename Function>
@@ -314,14 +322,17 @@ boost::asio::awaitable<once_result> run_once(once_key key, Function body) {
     if (caller.cancelled() != asio::cancellation_type::none) {  // at the moment of the grant
         throw boost::system::system_error(asio::error::operation_aborted);
     }
-    error in_doubt;
+    once_traces traces;
     const acquired_lock lock(known.held);
-    const recording_body<Function> recording(key, body, in_doubt);
+    const recording_body<Function> recording(key, body, traces);
     try {
         co_return co_await run_with_lock(lock, recording);
     } catch (const lock_error&) {
-        if (in_doubt) {
-            throw lock_error(in_doubt);
+        if (traces.recorded) {  // The lease was lost while the record was written.
+            co_return *std::move(traces.recorded);
+        }
+        if (traces.in_doubt) {
+            throw lock_error(traces.in_doubt);
         }
         throw;
     }
@@ -382,7 +393,8 @@ auto start_once(once_key key, Function&& body, CompletionToken&& token) {
 ///   - `lock_error` with `not_held` if the body has moved its lease out or released it. Nothing is recorded.
 ///   - `colock::lease_lost` as for `with_lock`, if the lease was lost while the body ran. Nothing is recorded.
 ///   - `lock_error` with `invalid_argument` for a key or options that cannot work. The body does not run. Or the body
-///     has returned more than `once_longest_result` bytes. Nothing is recorded.
+///     has returned more than `once_longest_result` bytes. That is recorded for `keep`: later callers get the same
+///     error, and do not run their bodies.
 ///   - Otherwise the exception of the body.
 /// - Cancellation: The types terminal, partial and total, as for `with_lock`. What comes after the body is not
 ///   cancelled.

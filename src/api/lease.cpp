@@ -100,6 +100,11 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_driver
             return loss_of(state, holder);
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, state.no_quorum_details()};
+        case runtime::lease_result::closed:
+            return {errc::client_closed,
+                    runtime::describe(state.resource()) +
+                        ": the client was closed before the release was sent, so the keys stay "
+                        "until their ttl ends"};
         case runtime::lease_result::of_another_client:
             return wrong_lease(state, "the lease and the lock belong to different clients");
         case runtime::lease_result::of_another_name:
@@ -115,6 +120,10 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_driver
             return wrong_lease(state,
                                "other holders of this client share the lease, so it cannot be "
                                "detached. Release them first");
+        case runtime::lease_result::of_once:
+            return wrong_lease(state,
+                               "the lease is for the body of once, so it cannot be detached. "
+                               "Use a mutex for work that moves to another process");
         case runtime::lease_result::cancelled:
             break;
     }

@@ -131,15 +131,11 @@ once_key::once_key(client& client, std::string_view key, const once_options& opt
       fingerprint_(options.fingerprint.view()) {}
 
 std::shared_ptr<const std::string> once_key::make_record(const std::string& value) const {
-    if (value.size() > once_longest_result) {
-        throw lock_error(invalid_argument(
-            lock_.resource(), "result: the body has returned " + std::to_string(value.size()) +
-                                  " bytes, which exceeds the limit of " +
-                                  std::to_string(once_longest_result) +
-                                  ". Store the result elsewhere, and return where it is"));
-    }
+    const bool is_refusal = value.size() > once_longest_result;
     return std::make_shared<const std::string>(
-        kinds::make_record({.fingerprint = fingerprint_, .result = value}));
+        kinds::make_record({.fingerprint = fingerprint_,
+                            .result = is_refusal ? std::to_string(value.size()) : value,
+                            .is_refusal = is_refusal}));
 }
 
 once_result once_key::read(const std::string& record) const {
@@ -148,6 +144,13 @@ once_result once_key::read(const std::string& record) const {
         throw lock_error(error(errc::fingerprint_mismatch,
                                runtime::describe(lock_.resource()) +
                                    ": its result is for a request with another fingerprint"));
+    }
+    if (parts->is_refusal) {
+        throw lock_error(invalid_argument(
+            lock_.resource(), "result: the body has returned " + std::string(parts->result) +
+                                  " bytes, which exceeds the limit of " +
+                                  std::to_string(once_longest_result) +
+                                  ". Store the result elsewhere, and return where it is"));
     }
     return {std::string(parts->result), false};
 }

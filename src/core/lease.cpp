@@ -543,6 +543,8 @@ lease_step lease::on_extend_vote(const event& e, time_point now) {
     vote its = *e.vote;
     if (is_absent(its) && unconnected_.contains(e.index) && keys_[e.index] != belief::yes) {
         its.key = key_state::unconnected;
+    } else if (expects_record_ && its.kind == vote_kind::denied && !is_absent(its)) {
+        its = vote::failed(failure::unclear_error);
     }
     return keep(renew::event::voted(e.index, e.tag.round(), its), now);
 }

@@ -204,6 +204,10 @@ public:
     /// hold ends, or by a vote on an acquire that is not a grant.
     [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept;
 
+    /// Call this before a record is sent that replaces the token. From then on, an instance that denies a
+    /// renewal and has a key may have the record. This does not count as a loss, and extends nothing.
+    void expect_record() noexcept { expects_record_ = true; }
+
     // The state of the lease.
 
     [[nodiscard]] bool acquiring() const noexcept {
@@ -364,6 +368,7 @@ private:
     status status_ = status::attempting;
     bool was_held_ = false;
     bool is_announced_ = false;
+    bool expects_record_ = false;
     loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;

@@ -103,8 +103,8 @@ lease_step renew::act(time_point now) {
 }
 
 lease_step renew::begin_round(duration ttl, bool asked_for, time_point now) {
-    status_ = status::voting;
     round_ = std::make_unique<renewal_round>(settings_.instances);
+    status_ = status::voting;  // Only now, because an allocation may fail.
     round_number_ = lease_tag::round_after(round_number_);
     round_ttl_ = ttl;
     sent_ = now;

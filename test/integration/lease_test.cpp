@@ -239,6 +239,22 @@ void expect_all_named(const error& e, servers& gone) {
                e.message());
 }
 
+BOOST_AUTO_TEST_CASE(a_release_after_the_end_of_close_says_that_the_client_was_closed) {
+    run_test([&]() -> asio::awaitable<void> {
+        config of = instances.config();
+        of.close_timeout = 50ms;
+        client locks(co_await asio::this_coro::executor, of);
+        lease held = co_await mutex(locks, "x").acquire();
+        co_await locks.close();
+        const auto [e, result] = co_await held.release(asio::as_tuple);
+        BOOST_TEST((e == errc::client_closed));
+        BOOST_TEST(e.message().find("'x': the client was closed before the release was sent") !=
+                       std::string::npos,
+                   e.message());
+        instances.flush();
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     run_test([&]() -> asio::awaitable<void> {
         servers gone(3);

@@ -362,21 +362,56 @@ BOOST_AUTO_TEST_CASE(a_waiter_with_another_fingerprint_is_refused) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_not_recorded) {
+/// The body does not run again, because its effect is there.
+BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_an_error_for_all_callers) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const std::string longest(once_longest_result, 'x');
         const auto refused =
             co_await failed_call(locks, "k", quick_body(longest + "x"), persistent);
-        BOOST_TEST((refused->code() == errc::invalid_argument));
-        BOOST_TEST(refused->message().find(
-                       "'k': result: the body has returned 65537 bytes, which exceeds the limit of "
-                       "65536. Store the result elsewhere, and return where it is") == 0U,
-                   refused->message());
-        co_await settled(locks);
-        BOOST_TEST(!instances[0].has("k"));
-        BOOST_TEST((co_await call(locks, "k", quick_body(longest))).ran);
-        const once_result found = co_await call(locks, "k", quick_body("y"));
+        const quick_body other("y");
+        const auto again = co_await failed_call(locks, "k", other, persistent);
+        BOOST_TEST(*other.times == 0);
+        for (const auto& one : {refused, again}) {
+            BOOST_TEST((one->code() == errc::invalid_argument));
+            BOOST_TEST(one->message().find("'k': result: the body has returned 65537 bytes, which "
+                                           "exceeds the limit of 65536. Store the result "
+                                           "elsewhere, and return where it is") == 0U,
+                       one->message());
+        }
+        BOOST_TEST((co_await call(locks, "l", quick_body(longest))).ran);
+        const once_result found = co_await call(locks, "l", quick_body("y"));
         BOOST_TEST((found.value == longest && !found.ran));
+        co_await locks.close();
+    });
+}
+
+/// The lease is renewed all the time, so renewals meet the record in place of the token.
+BOOST_AUTO_TEST_CASE(no_caller_is_told_a_loss_of_a_recorded_result) {
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        once_options often = persistent;
+        often.lock.ttl = 2s;
+        often.lock.renew = 1ms;
+        for (int i = 0; i != 300; ++i) {
+            const std::string key = "k" + std::to_string(i);
+            const auto one = co_await failed_call(locks, key, quick_body("x"), often);
+            BOOST_TEST(one->message() == "");
+        }
+        BOOST_TEST(locks.counters().lost == 0U);
+        co_await locks.close();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_of_once_cannot_be_detached) {
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        error refused;
+        const auto body = [&](lease& held) -> asio::awaitable<std::string> {
+            const auto [e, text] = co_await held.detach(asio::as_tuple);
+            refused = e;
+            co_return text;
+        };
+        const once_result result = co_await once(locks, "k", body, persistent);
+        BOOST_TEST((refused == errc::wrong_lease), refused.message());
+        BOOST_TEST(result.ran);
         co_await locks.close();
     });
 }

@@ -28,7 +28,7 @@ using resp::words;
 
 constexpr std::string_view record_prefix = "done:";
 constexpr std::size_t longest_record =
-    record_prefix.size() + 4 + longest_fingerprint + longest_result;
+    record_prefix.size() + 5 + longest_fingerprint + longest_result;
 
 /// A record in memory.
 struct stored_record {
@@ -239,7 +239,8 @@ constinit const lock_kind& once = the_once;
 
 std::string make_record(const once_record& of) {
     std::string text(record_prefix);
-    text.append(std::to_string(of.fingerprint.size()))
+    text.append(of.is_refusal ? "-" : "")
+        .append(std::to_string(of.fingerprint.size()))
         .append(":")
         .append(of.fingerprint)
         .append(of.result);
@@ -251,6 +252,8 @@ std::optional<once_record> parse_record(std::string_view text) noexcept {
         return std::nullopt;
     }
     text.remove_prefix(record_prefix.size());
+    const bool is_refusal = text.starts_with('-');
+    text.remove_prefix(is_refusal ? 1 : 0);
     std::size_t length = 0;
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, length);
@@ -262,7 +265,7 @@ std::optional<once_record> parse_record(std::string_view text) noexcept {
         text.size() - length > longest_result) {
         return std::nullopt;
     }
-    return once_record{text.substr(0, length), text.substr(length)};
+    return once_record{text.substr(0, length), text.substr(length), is_refusal};
 }
 
 }  // namespace colock::kinds

@@ -28,6 +28,8 @@ inline constexpr std::size_t longest_result = std::size_t{64} << 10U;
 struct once_record {
     std::string_view fingerprint;
     std::string_view result;
+    /// The result was too long to be recorded, and `result` is its number of bytes.
+    bool is_refusal = false;
 };
 
 /// Returns the record as text. See record.lua for the format.

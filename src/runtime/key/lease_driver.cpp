@@ -3,6 +3,7 @@
 #include "runtime/key/lease_driver.hpp"
 
 #include "core/validity.hpp"
+#include "kinds/once/once.hpp"
 #include "runtime/client_context.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/key/key_queue.hpp"
@@ -331,6 +332,10 @@ void lease_driver::hand_over(handover_operation& asker) {
         asker.finish(lease_result::shared_by_others);
         return;
     }
+    if (&spec().policy->kind() == &kinds::once) {
+        asker.finish(lease_result::of_once);
+        return;
+    }
     handover text{std::string(spec().policy->kind().traits().name),
                   std::string(held_as()),
                   {machine_.value(), machine_.values() != nullptr ? *machine_.values() : "",
@@ -357,7 +362,9 @@ void lease_driver::release(release_operation& asker) {
         return;
     }
     end_ownership();
-    if (machine_.outcome()) {
+    if (rare_ && rare_->is_cut_off) {
+        asker.finish(lease_result::closed);
+    } else if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
     } else if (machine_.abandoned()) {
         asker.finish(lease_result::not_held);
@@ -721,15 +728,15 @@ void lease_driver::on_closed() {
     const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
     if (is_at_key()) {  // A lost lease that the holder has not released, or whose release waits.
-        rare().no_quorum_details = rare().loss_details;
+        rare().is_cut_off = true;
         queue_->on_disconnected(*this, client_.turn.now());
     }
     end();
     if (resolves) {
         on_resolved();
-    } else if (!release_waiters_.empty()) {
-        rare().no_quorum_details += ": the client was closed before the release was sent";
-        resolve(*machine_.outcome());
+    }
+    while (!release_waiters_.empty()) {
+        release_waiters_.front().finish(lease_result::closed);
     }
     forget_if_over();
 }

@@ -222,6 +222,8 @@ public:
     /// Reports that a quorum has this record in place of the token. The holder is dropped. Waiters that look
     /// for a record have found one.
     void complete(std::uint32_t holder, const std::shared_ptr<const std::string>& record);
+    /// A record that replaces the token is about to be sent.
+    void expect_record() noexcept { machine_.expect_record(); }
     /// Sends the release that waits for room now. It is not handed off.
     void send_release();
 
@@ -265,6 +267,7 @@ private:
         std::shared_ptr<const lock_spec> reader_spec;  // From the start of a downgrade.
         core::time_point downgrade_began{};            // Start of the first downgrade.
         bool is_readers = false;                       // A downgrade has succeeded.
+        bool is_cut_off = false;  // The client was closed before the release was sent.
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,

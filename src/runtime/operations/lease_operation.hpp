@@ -26,6 +26,7 @@ enum class lease_result : std::uint8_t {
     not_held,   ///< It was released.
     ended,      ///< It was lost: see `loss`.
     no_quorum,  ///< Too few instances answered.
+    closed,     ///< The client was closed before the release was sent.
     // The lock of the operation cannot use that lease:
     of_another_client,
     of_another_name,
@@ -33,6 +34,7 @@ enum class lease_result : std::uint8_t {
     of_a_mutex,        ///< It is neither a writer's nor a reader's.
     not_a_readers,
     shared_by_others,  ///< It has several holders.
+    of_once,           ///< It is for the body of `once`.
     cancelled,
 };
 

@@ -151,6 +151,9 @@ void settlement_operation::send(const core::settlement::step& step, core::time_p
         return;
     }
     has_sent_ = true;
+    if (completes()) {
+        request_.lease->expect_record();
+    }
     command.step = core::step::complete;
     // mutant: once_lost_lease_records
     command.heals = !completes();

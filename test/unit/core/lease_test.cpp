@@ -382,6 +382,18 @@ BOOST_AUTO_TEST_CASE(a_denial_says_that_the_instance_was_not_connected_at_the_ac
     BOOST_TEST((its(2) == key_state::unconnected));
 }
 
+/// The instances may have the record that replaces the token.
+BOOST_AUTO_TEST_CASE(a_denied_renewal_is_no_loss_once_a_record_was_sent) {
+    lease machine = held();
+    play(machine, {{300ms, timer, "extend #1; wait 350"}});
+    machine.expect_record();
+    play(machine, {{301ms, extended("-DU"), "wait 350", "wait 310.375"}});
+    BOOST_TEST(machine.held());
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    play(machine, {{311ms, timer, "extend #2; wait 361"},
+                   {312ms, extended("-NN", 2), "wait 361", "lost keys_gone; wait 988"}});
+}
+
 BOOST_AUTO_TEST_CASE(a_restored_key_is_released_too) {
     lease machine = held();
     play(machine, {{11ms, acquired('D', 2), "wait never"},

@@ -376,13 +376,13 @@ public:
         told = outcome();
         was_cancelled = result() == runtime::lease_result::cancelled;
         was_not_held = result() == runtime::lease_result::not_held;
+        was_closed = result() == runtime::lease_result::closed;
     }
-    /// Returns the details after `no_quorum`.
-    [[nodiscard]] const std::string& details() { return lease().no_quorum_details(); }
 
     std::optional<core::release_outcome> told;
     bool was_cancelled = false;
     bool was_not_held = false;
+    bool was_closed = false;
 };
 
 /// A downgrade that records its result.

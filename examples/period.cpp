@@ -25,11 +25,11 @@ asio::awaitable<bool> run_once_per_period(colock::client& locks) {
     options.renew = 0s;  // so that it counts from the start, also if this host dies
     colock::mutex mutex{locks, "newsletter", options};
 
-    std::optional<colock::lease> lease = co_await mutex.try_acquire();
+    colock::lease lease = co_await mutex.try_acquire();
     if (!lease)
         co_return false;
     std::cout << "sending the newsletter\n";
-    lease->abandon();  // the servers keep the lock until the period ends
+    lease.abandon();  // the servers keep the lock until the period ends
     co_return true;
 }
 

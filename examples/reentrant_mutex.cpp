@@ -40,7 +40,7 @@ asio::awaitable<void> deposit_all(account& to, colock::lock_owner owner, std::ve
 // An inner loop that enters without waiting for a completion.
 int count_up(account& to, colock::lock_owner owner, int times) {
     for (int i = 0; i != times; ++i) {
-        std::optional<colock::lease> entry = to.lock.try_reenter(owner);
+        colock::lease entry = to.lock.try_reenter(owner);
         if (!entry)
             return i;  // the owner does not hold the lock
         ++to.balance;

@@ -20,11 +20,11 @@ namespace asio = boost::asio;
 // The code under test: pays an invoice, unless another program is paying it.
 asio::awaitable<bool> pay(colock::client& locks, std::string invoice) {
     colock::mutex mutex{locks, "invoice:" + invoice};
-    std::optional<colock::lease> lease = co_await mutex.try_acquire();
+    colock::lease lease = co_await mutex.try_acquire();
     if (!lease)
         co_return false;
     // ... here it pays
-    co_await lease->release();
+    co_await lease.release();
     co_return true;
 }
 

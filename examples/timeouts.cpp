@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// Waits for a lock for a limited time. If somebody else holds it, try_acquire returns an empty optional.
+// Waits for a lock for a limited time. If somebody else holds it, try_acquire returns an empty lease.
 // timeouts memory://a
 // timeouts redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003
 
@@ -23,7 +23,7 @@ asio::awaitable<void> work(colock::client& locks) {
     colock::lease holder = co_await mutex.acquire();  // stands for another program
 
     // One attempt.
-    std::optional<colock::lease> lease = co_await mutex.try_acquire();
+    colock::lease lease = co_await mutex.try_acquire();
     if (!lease)
         std::cout << "the lock is not free now\n";
 
@@ -45,7 +45,7 @@ asio::awaitable<void> work(colock::client& locks) {
     lease = co_await mutex.try_acquire_for(200ms);
     if (lease)
         std::cout << "now we hold the lock\n";
-    lease.reset();  // releases the lock in the background
+    lease = {};  // releases the lock in the background
 
     co_await locks.close();
 }

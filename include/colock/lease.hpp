@@ -46,13 +46,17 @@ COLOCK_EXPORT std::string_view to_string(release_result result) noexcept;
 ///
 /// @code{.cpp}
 /// colock::mutex mutex{locks, "invoice:" + invoice};
-/// std::optional<colock::lease> lease = co_await mutex.try_acquire();
+/// colock::lease lease = co_await mutex.try_acquire();
 /// if (!lease)
 ///     co_return false;
 /// // ... here it pays
-/// co_await lease->release();
+/// co_await lease.release();
 /// co_return true;
 /// @endcode
+///
+/// **Empty.** A lease is empty if it was default constructed, moved from or abandoned, or if `try_acquire` was not granted
+/// the lock. It holds nothing. Its destructor does nothing, `valid` and `owns_lock` return false, and `loss` returns no
+/// error.
 ///
 /// **Operations.** The comment of `client` says which rules hold for all operations. In addition, they all
 /// fail with `errc::not_held` if the lease is empty.
@@ -87,8 +91,8 @@ public:
         }
     }
 
-    /// Returns the client's executor. If this lease was moved from, that holds as long as the client lives.
-    /// Otherwise returns the system executor.
+    /// Returns the client's executor. If this lease was moved from, or was not granted, that holds as long as the client
+    /// lives. Otherwise returns the system executor.
     [[nodiscard]] executor_type get_executor() const noexcept;
 
     /// Returns the name that was locked, without the key prefix. Empty for an empty lease.
@@ -129,9 +133,13 @@ public:
     /// Returns whether this object owns a lock: it is not empty, and the lease was neither released nor reported
     /// as lost. The name is that of `std::unique_lock`. To know whether the lease is still good at this moment,
     /// use `valid`. It may be called as `if (lease)`, too.
-    [[nodiscard]] bool owns_lock() const noexcept;
+    [[nodiscard]] bool owns_lock() const& noexcept;
+    /// A temporary lease would be released before the answer is of use: give the lease a name.
+    bool owns_lock() const&& = delete;
     /// The same as `owns_lock`.
-    explicit operator bool() const noexcept { return owns_lock(); }
+    explicit operator bool() const& noexcept { return owns_lock(); }
+    /// A temporary lease would be released before the block: write `if (auto lease = co_await mutex.try_acquire())`.
+    explicit operator bool() const&& = delete;
 
     /// Returns the time until which you hold the lock at least. It moves with each renewal, but never beyond
     /// `lock_options::max_hold`. It is in the past after the lease has been released or lost. After a
@@ -145,7 +153,9 @@ public:
     /// Returns whether you hold the lock now. It is also false if the validity ended while the machine was
     /// suspended. The answer ages: the program may be paused after the check. To be safe against a pause,
     /// let the resource refuse late writes: see `fence`.
-    [[nodiscard]] bool valid() const noexcept;
+    [[nodiscard]] bool valid() const& noexcept;
+    /// A temporary lease would be released before the answer is of use: give the lease a name.
+    bool valid() const&& = delete;
 
     /// Returns why the lease was lost. Returns no error while it is held, and after its release. If a blocked
     /// event loop prevented the renewal, the details say how long it was blocked.

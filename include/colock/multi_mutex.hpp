@@ -17,7 +17,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -138,13 +137,13 @@ public:
     }
 
     /// Acquires all names if they are free now. Otherwise the same as `mutex::try_acquire`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires all names, and waits for at most `timeout`. Otherwise the same as `mutex::try_acquire_for`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
@@ -152,7 +151,7 @@ public:
 
     /// Acquires all names, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return lock_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }

@@ -14,7 +14,6 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -113,20 +112,23 @@ public:
         return side_.acquire(std::forward<CompletionToken>(token), owner.number());
     }
 
-    /// Acquires the lock if it is free now. Otherwise the result is an empty optional. This takes one round
+    /// Acquires the lock if it is free now. Otherwise the result is an empty lease. This takes one round
     /// trip, or none if other holders or waiters of this client come first. If the client is connecting
     /// for the first time, it waits until a quorum is connected, or all instances have been tried. It
     /// waits no longer than `lock_options::unavailable_timeout`.
     ///
-    /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
+    /// Name the result: `if (auto lease = co_await mutex.try_acquire())`. A lease without a name would be released
+    /// before the block, so such an `if` does not compile.
+    ///
+    /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: Those of the class, but immediately, even in a quarantine. Another holder is not an error.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock, and waits for at most `timeout`, counted from this call. If others have the lock
-    /// until then, the result is an empty optional. This means that an instance has denied an attempt, or
+    /// until then, the result is an empty lease. This means that an instance has denied an attempt, or
     /// that other holders or waiters come first. With `timeout <= 0` it is the same as `try_acquire`.
     ///
     /// At least one attempt is made, unless other holders or waiters of this client come first. It starts
@@ -134,10 +136,10 @@ public:
     /// connecting, or was in its cool-down (see `lock_options::handoff_limit`). The operation may then take
     /// one round trip longer.
     ///
-    /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
+    /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: Those of the class. Also `no_quorum` if the time is over, no instance has denied, and too
     ///   few have answered.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
@@ -145,7 +147,7 @@ public:
 
     /// Acquires the lock, and waits until `deadline` at most. Otherwise the same as `try_acquire_for`. With a
     /// time in the past it is the same as `try_acquire`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }

@@ -14,7 +14,6 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -103,7 +102,7 @@ public:
 
     /// Acquires the lock for this owner if it is free now, or enters it again. Otherwise the same as
     /// `mutex::try_acquire`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token),
                                        owner.number());
@@ -111,7 +110,7 @@ public:
 
     /// Acquires the lock for this owner, or enters it again. Waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(const lock_owner& owner, duration timeout,
                          CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
@@ -120,7 +119,7 @@ public:
 
     /// Acquires the lock for this owner, or enters it again. Waits until `deadline` at most. Otherwise the same
     /// as `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(const lock_owner& owner, time_point deadline,
                            CompletionToken&& token = {}) const {
         return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token),
@@ -134,7 +133,7 @@ public:
     ///
     /// With `config::thread_safe`, the result is always empty, because the client works on a strand of its own.
     /// So an empty result does not say that the lock is free: call `acquire` then.
-    [[nodiscard]] std::optional<lease> try_reenter(const lock_owner& owner) const {
+    [[nodiscard]] lease try_reenter(const lock_owner& owner) const {
         return side_.try_reenter(owner.number());
     }
 

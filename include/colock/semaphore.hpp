@@ -114,14 +114,14 @@ public:
 
     /// Acquires one permit if one is free now. Otherwise the same as `mutex::try_acquire`. It may take two
     /// round trips.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return one_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits if they are free now. Otherwise the same as `acquire` of several and
     /// `mutex::try_acquire`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(std::uint32_t count, CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(time_point::min(),
                                                 std::forward<CompletionToken>(token));
@@ -129,7 +129,7 @@ public:
 
     /// Acquires one permit, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return one_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                       std::forward<CompletionToken>(token));
@@ -137,7 +137,7 @@ public:
 
     /// Acquires that many permits, and waits for at most `timeout`. Otherwise the same as `acquire` of several
     /// and `mutex::try_acquire_for`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(std::uint32_t count, duration timeout,
                          CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(detail::lock_handle::deadline_after(timeout),
@@ -146,14 +146,14 @@ public:
 
     /// Acquires one permit, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return one_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits until `deadline` at most. Otherwise the same as `acquire` of
     /// several and `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(std::uint32_t count, time_point deadline,
                            CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(deadline, std::forward<CompletionToken>(token));

@@ -122,14 +122,14 @@ public:
     }
 
     /// Acquires the lock as a writer if it is free now. Otherwise the same as `mutex::try_acquire`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
@@ -137,7 +137,7 @@ public:
 
     /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
@@ -156,7 +156,7 @@ public:
     /// same as `mutex::try_acquire`. If other clients have the lock, it may take two round trips. If
     /// another reader of this client is about to acquire the lock, this one waits for that attempt. It
     /// waits for at most `config::instance_timeout`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
@@ -164,7 +164,7 @@ public:
     /// Acquires the lock as a reader, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`. A reader that has only waited for its turn makes an attempt when the time
     /// is over.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
@@ -172,7 +172,7 @@ public:
 
     /// Acquires the lock as a reader, and waits until `deadline` at most. Otherwise the same as
     /// `try_acquire_shared_for` and `mutex::try_acquire_until`.
-    template <detail::token_for<std::optional<lease>> CompletionToken = boost::asio::deferred_t>
+    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_until(time_point deadline, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }

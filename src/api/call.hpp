@@ -52,6 +52,8 @@ protected:
         std::move(handler_)(where, std::move(e), std::move(results)...);
     }
 
+    [[nodiscard]] const runtime::asio_host& host() const noexcept { return host_; }
+
 private:
     detail::handler<Results...> handler_;
     const runtime::asio_host& host_;  // in whose turn we are called

@@ -280,12 +280,12 @@ lease::time_point lease::valid_until() const noexcept {
                : time_point::min();
 }
 
-bool lease::owns_lock() const noexcept {
+bool lease::owns_lock() const& noexcept {
     return held_.state && !is_inherited(*held_.state) &&
            held_.state->valid_until(held_.holder) != time_point::min();
 }
 
-bool lease::valid() const noexcept {
+bool lease::valid() const& noexcept {
     return held_.state && !is_inherited(*held_.state) &&
            platform::clock::now() < held_.state->valid_until(held_.holder);
 }

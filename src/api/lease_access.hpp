@@ -23,11 +23,12 @@ namespace detail {
 
 /// Lets the library make leases.
 struct lease_access {
-    /// `holder` as in `runtime::lease_driver`; `fence` is 0 without fencing. Without a state it is empty.
-    static lease make(std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
+    /// `holder` as in `runtime::lease_driver`; `fence` is 0 without fencing. Without a state it is empty, and belongs to the
+    /// client all the same.
+    static lease make(const runtime::asio_host& client,
+                      std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
                       std::uint64_t fence) noexcept {
-        const std::uint64_t client = state ? runtime::asio_host::of(*state->owner()).number() : 0;
-        return lease({std::move(state), holder, fence, client});
+        return lease({std::move(state), holder, fence, client.number()});
     }
 
     /// Null for an empty lease.

@@ -56,38 +56,29 @@ error error_of(core::acquire_outcome result, std::string details) {
 
 namespace {
 
+/// Whether it is an error that another holder has the lock.
+enum class denial : bool { is_error, is_empty_lease };
+
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:
     acquire_call(const runtime::asio_host& host, handler<lease> handler,
-                 std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner)
-        : call(host, std::move(handler), std::move(spec), core::never, owner) {}
+                 std::shared_ptr<const runtime::lock_spec> spec, core::time_point deadline,
+                 std::uint64_t owner, denial denied)
+        : call(host, std::move(handler), std::move(spec), deadline, owner), denied_(denied) {}
     acquire_call(const runtime::asio_host& host, handler<lease> handler,
                  std::shared_ptr<const runtime::lock_spec> spec,
                  std::shared_ptr<const runtime::handover> adopted)
         : call(host, std::move(handler), std::move(spec), std::move(adopted)) {}
 
     void deliver() override {
-        complete(error_of(result(), take_details()),
-                 lease_access::make(take_lease(), holder(), fence()));
+        const bool is_no_error =
+            result() == core::acquire_outcome::contended && denied_ == denial::is_empty_lease;
+        complete(is_no_error ? error() : error_of(result(), take_details()),
+                 lease_access::make(host(), take_lease(), holder(), fence()));
     }
-};
 
-class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
-public:
-    try_acquire_call(const runtime::asio_host& host, handler<std::optional<lease>> handler,
-                     std::shared_ptr<const runtime::lock_spec> spec,
-                     lock_handle::time_point deadline, std::uint64_t owner)
-        : call(host, std::move(handler), std::move(spec), deadline, owner) {}
-
-    void deliver() override {
-        if (result() == core::acquire_outcome::granted) {
-            complete({}, lease_access::make(take_lease(), holder(), fence()));
-        } else if (result() == core::acquire_outcome::contended) {
-            complete({}, std::nullopt);
-        } else {
-            complete(error_of(result(), take_details()), std::nullopt);
-        }
-    }
+private:
+    denial denied_ = denial::is_error;
 };
 
 runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_kind& kind,
@@ -224,7 +215,8 @@ lock_handle::time_point lock_handle::deadline_after(duration timeout) noexcept {
 }
 
 void lock_handle::start_acquire(shared_spec spec, std::uint64_t owner, handler<lease> handler) {
-    start_on_lock<acquire_call, lease>(std::move(spec), std::move(handler), owner);
+    start_on_lock<acquire_call, lease>(std::move(spec), std::move(handler), core::never, owner,
+                                       denial::is_error);
 }
 
 void lock_handle::start_adopt(shared_spec spec, std::shared_ptr<const runtime::handover> adopted,
@@ -233,25 +225,25 @@ void lock_handle::start_adopt(shared_spec spec, std::shared_ptr<const runtime::h
 }
 
 void lock_handle::start_try_acquire(shared_spec spec, std::uint64_t owner, time_point deadline,
-                                    handler<std::optional<lease>> handler) {
+                                    handler<lease> handler) {
     // A deadline in the past waits for nobody, except for the first connections: as `try_acquire` does.
     const auto until = deadline <= std::chrono::steady_clock::now()
                            ? time_point::min()
                            : platform::clock::from_steady(deadline);
-    start_on_lock<try_acquire_call, std::optional<lease>>(std::move(spec), std::move(handler),
-                                                          until, owner);
+    start_on_lock<acquire_call, lease>(std::move(spec), std::move(handler), until, owner,
+                                       denial::is_empty_lease);
 }
 
 /// With a strand of its own, the engine cannot be asked from here.
-std::optional<lease> lock_handle::try_reenter(std::uint64_t owner) const {
-    std::optional<lease> result;
+lease lock_handle::try_reenter(std::uint64_t owner) const {
+    lease result;
     if (can_start(spec_) && !host_of(spec_)->thread_safe()) {
         runtime::client_context& client = *spec_->owner;
         runtime::asio_host::of(spec_->owner)->run([&] {
             if (auto state = client.queues.reenter(*spec_, {owner, spec_->is_reentrant})) {
                 const std::uint32_t holder = state->holder();
                 const std::uint64_t fence = state->fence();
-                result = lease_access::make(std::move(state), holder, fence);
+                result = lease_access::make(*host_of(spec_), std::move(state), holder, fence);
             }
         });
     }

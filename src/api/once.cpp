@@ -86,7 +86,7 @@ public:
         once_finding found;
         found.record = record();
         found.has_met_record = has_met_record();
-        found.held = detail::lease_access::make(take_lease(), holder(), fence());
+        found.held = detail::lease_access::make(host(), take_lease(), holder(), fence());
         complete(detail::error_of(result(), take_details()), std::move(found));
     }
 };

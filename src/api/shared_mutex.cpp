@@ -40,7 +40,7 @@ public:
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
-            complete({}, detail::lease_access::make(shared_lease(), new_holder(), fence()));
+            complete({}, detail::lease_access::make(host(), shared_lease(), new_holder(), fence()));
         } else {
             complete(error_of(result(), lease(), holder(), shared()->resource()), colock::lease());
         }

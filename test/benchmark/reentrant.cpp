@@ -39,7 +39,7 @@ asio::awaitable<double> entries_in(client& locks, std::chrono::milliseconds how_
     const auto began = clock::now();
     while (clock::now() < began + how_long) {
         for (int i = 0; i != at_once; ++i) {
-            if (!lock.try_reenter(owner)) {  // The returned lease is released here.
+            if (const lease entry = lock.try_reenter(owner); !entry) {
                 throw std::runtime_error("colock: an owner could not enter");
             }
         }

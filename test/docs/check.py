@@ -5,6 +5,7 @@
 - A link leads to a file of this repository and to a heading that exist. Links to other hosts are not followed.
 - README.md has at most 120 lines. A page of docs/ has at most 200, except benchmarks.md.
 - A page that a comment of a header names exists.
+- No public header, page or example has an optional lease. An empty lease says that the lock was not granted.
 - Names of the API exist in include/colock. Every option, error, counter and CMake option has its row.
 - Each source file names its licence.
 - Sentences are short: at most 15 words on average, at most 1 % with more than 30. There are no semicolons.
@@ -153,6 +154,7 @@ class Checker:
         self.check_lists()
         self.check_layers()
         self.check_notices()
+        self.check_optional_leases()
         return self.faults
 
     def check_notices(self):
@@ -160,6 +162,15 @@ class Checker:
             for path in sorted((self.root / folder).glob("**/*.[ch]pp")):
                 if not path.read_text(encoding="utf-8").startswith(NOTICE):
                     self.faults.append(f"{os.path.relpath(path, self.root)}:1: the file does not begin with: {NOTICE}")
+
+    def check_optional_leases(self):
+        files = [path for folder in ["include", "docs", "examples"] for path in sorted((self.root / folder).glob("**/*"))]
+        for path in [self.root / "README.md", *files]:
+            if path.suffix in {".hpp", ".cpp", ".md"}:
+                for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                    if re.search(r"optional<\s*(?:colock::)?lease\s*>", line):
+                        name = os.path.relpath(path, self.root)
+                        self.faults.append(f"{name}:{number}: an optional lease. A lease that is empty needs no optional.")
 
     def check_layers(self):
         for layer in LAYERS:

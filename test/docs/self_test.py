@@ -29,6 +29,8 @@ CASES = [
     ("check", "include/colock/mutex.hpp", "co_await locks.close();", "co_await locks.close(/*now*/);", "a comment that begins with /*"),
     ("check", "include/colock/mutex.hpp", "docs/mutex.md explains", "docs/mutexes.md explains", "the comment names docs/mutexes.md"),
     ("check", "include/colock/mutex.hpp", "`lock_options::handoff_limit`", "`lock_options::handoffs`", "does not declare handoffs"),
+    ("check", "include/colock/reentrant_mutex.hpp", "[[nodiscard]] lease try_reenter", "[[nodiscard]] std::optional<lease> try_reenter", "an optional lease"),
+    ("check", "docs/tutorial.md", "", "\nIt gives a `std::optional<colock::lease>`.\n", "an optional lease"),
     ("check", "include/colock/counters.hpp", "/// Leases that are held now.", "/// Leases; of now.", "a sentence has a semicolon"),
     ("check", "examples/cron.cpp", "// Copyright the colock authors.", "// Written by", "the file does not begin with"),
     ("check", "src/core/README.md", "| `round`, `vote` |", "| `round` |", "does not name vote.hpp"),

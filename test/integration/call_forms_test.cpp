@@ -74,9 +74,6 @@ asio::awaitable<std::string> work_once() {
 bool succeeded(const lease& held) {
     return held.valid();
 }
-bool succeeded(const std::optional<lease>& held) {
-    return held && held->valid();
-}
 bool succeeded(release_result result) {
     return result == release_result::released;
 }

@@ -175,9 +175,8 @@ BOOST_AUTO_TEST_CASE(waiters_that_end_leave_at_once, *label("fault-58")) {
             [&](const error& why, const lease& /*none*/) { cancelled = why.code(); }));
         co_await async_wait_until([&] { return waiting_at(instances[0]) == 1; });
         std::optional<bool> timed;
-        of_other.try_acquire_for(200ms, [&](const error& /*why*/, std::optional<lease> got) {
-            timed = got.has_value();
-        });
+        of_other.try_acquire_for(
+            200ms, [&](const error& /*why*/, const lease& got) { timed = got.owns_lock(); });
         of_other.acquire([](const error&, const lease&) {});
         co_await async_wait_until([&] { return waiting_at(instances[0]) >= 2; });
         order_of_grants grants;
@@ -217,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_try_goes_past_nobody, *label("fault-58")) {
             BOOST_TEST((!tried || grants.granted().size() == static_cast<std::size_t>(i) + 1));
             co_await async_wait_until([&] { return waiting->done; });
             if (tried) {
-                co_await tried->release();
+                co_await tried.release();
             }
             held = co_await first.acquire();
         }

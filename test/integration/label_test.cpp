@@ -415,11 +415,10 @@ BOOST_AUTO_TEST_CASE(clients_with_and_without_labels_exclude_each_other) {
             BOOST_TEST(is_token(held.token(), "", holder == &plain ? "" : "@web-[12]"));
             for (client* const other : all) {
                 const shared_mutex shared(*other, "x");
-                BOOST_TEST(!(co_await mutex(*other, "x").try_acquire()).has_value());
-                BOOST_TEST(
-                    !(co_await mutex(*other, "x", impatient(true)).try_acquire()).has_value());
-                BOOST_TEST(!(co_await shared.try_acquire()).has_value());
-                BOOST_TEST(!(co_await shared.try_acquire_shared()).has_value());
+                BOOST_TEST(!is_held(co_await mutex(*other, "x").try_acquire()));
+                BOOST_TEST(!is_held(co_await mutex(*other, "x", impatient(true)).try_acquire()));
+                BOOST_TEST(!is_held(co_await shared.try_acquire()));
+                BOOST_TEST(!is_held(co_await shared.try_acquire_shared()));
             }
             co_await held.extend(20s);
             BOOST_TEST(held.valid());
@@ -456,7 +455,7 @@ BOOST_AUTO_TEST_CASE(readers_with_and_without_labels_read_together) {
                 });
             });
         }
-        BOOST_TEST(!(co_await a.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await a.try_acquire()));
         co_await renewed_more(one, 2);
         co_await renewed_more(two, 2);
         co_await renewed_more(plain, 2);

@@ -77,7 +77,7 @@ private:
             auto [failure, granted] =
                 co_await lock_.try_acquire(asio::as_tuple(asio::use_awaitable));
             if (granted) {
-                held_ = std::move(*granted);
+                held_ = std::move(granted);
             }
             co_return failure ? failure.code().message() : granted ? "held" : "contended";
         }

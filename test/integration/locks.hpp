@@ -46,6 +46,11 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+/// Returns whether a temporary lease holds the lock, which is released then.
+inline bool is_held(const lease& temporary) {
+    return temporary.owns_lock();
+}
+
 /// N servers that all test cases of this program share. They are emptied before each case. A case that stops
 /// or kills servers starts them again.
 template <std::size_t N>

@@ -516,7 +516,7 @@ private:
 asio::awaitable<bool> is_denied(const detail::lock_handle& lock) {
     const auto refused =
         co_await lock.try_acquire_until(detail::lock_handle::deadline_after(0ms), asio::deferred);
-    co_return !refused.has_value();
+    co_return !refused.owns_lock();
 }
 
 /// Acquires as many leases as can exist at the same time.
@@ -536,7 +536,7 @@ asio::awaitable<void> release_all(std::vector<lease>& held) {
 }
 
 bool all_valid(const std::vector<lease>& held) {
-    return std::ranges::all_of(held, &lease::valid);
+    return std::ranges::all_of(held, [](const lease& one) { return one.valid(); });
 }
 
 /// Waits until `denials` attempts were denied and no command is pending.
@@ -1006,14 +1006,14 @@ asio::awaitable<void> take_all_names_or_none(scene& s) {
         lease held = co_await mutex(s.b, name).acquire();
         BOOST_TEST(co_await is_denied(both));
         co_await settled(s.a);
-        BOOST_TEST((co_await mutex(s.b, other).try_acquire()).has_value());
+        BOOST_TEST(is_held(co_await mutex(s.b, other).try_acquire()));
         co_await held.release();
         co_await settled(s.b);
     }
     const lease held = co_await both.acquire();
     for (const std::string_view name : names.names) {
-        BOOST_TEST(!(co_await mutex(s.a, name).try_acquire()).has_value());
-        BOOST_TEST(!(co_await mutex(s.b, name).try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await mutex(s.a, name).try_acquire()));
+        BOOST_TEST(!is_held(co_await mutex(s.b, name).try_acquire()));
     }
 }
 

@@ -304,12 +304,12 @@ BOOST_AUTO_TEST_CASE(a_lock_is_free_after_a_release_with_a_flushed_script) {
         const colock::mutex mutex(locks, "k");
         for (int i = 0; i != 20; ++i) {
             auto held = co_await mutex.try_acquire();
-            BOOST_REQUIRE(held.has_value());
+            BOOST_REQUIRE(held.owns_lock());
             one.command({"SCRIPT", "FLUSH"});
-            held->release([](const colock::error&, colock::release_result) {});
+            held.release([](const colock::error&, colock::release_result) {});
             auto again = co_await mutex.try_acquire();
-            BOOST_REQUIRE(again.has_value());
-            co_await again->release();
+            BOOST_REQUIRE(again.owns_lock());
+            co_await again.release();
         }
         co_await locks.close();
     }(server));

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replic
                                std::ranges::all_of(failed, [](std::size_t n) { return n >= 2; });
                     },
                     30s);
-                BOOST_TEST(std::ranges::all_of(held, &lease::valid));
+                BOOST_TEST(std::ranges::all_of(held, [](const lease& one) { return one.valid(); }));
                 stop = true;
                 co_await async_wait_until([&] {
                     return std::ranges::all_of(tasks, [](const auto& t) { return t->done; });

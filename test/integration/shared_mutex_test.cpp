@@ -75,23 +75,23 @@ BOOST_AUTO_TEST_CASE(readers_share_the_lock_and_a_writer_excludes_all) {
         lease first = co_await a.acquire_shared();
         lease second = co_await b.acquire_shared();
         auto third = co_await c.try_acquire_shared();
-        BOOST_TEST(third.has_value());
+        BOOST_TEST(third.owns_lock());
         BOOST_TEST(first.valid());
         BOOST_TEST(second.valid());
-        BOOST_TEST(!(co_await c.try_acquire()).has_value());
-        BOOST_TEST(!(co_await c.try_acquire_for(50ms)).has_value());
+        BOOST_TEST(!is_held(co_await c.try_acquire()));
+        BOOST_TEST(!is_held(co_await c.try_acquire_for(50ms)));
         co_await first.release();
         co_await second.release();
-        BOOST_TEST(!(co_await a.try_acquire()).has_value());
-        BOOST_TEST((co_await third->release() == release_result::released));
+        BOOST_TEST(!is_held(co_await a.try_acquire()));
+        BOOST_TEST((co_await third.release() == release_result::released));
         auto writer = co_await a.try_acquire_for(soon);
-        BOOST_TEST_REQUIRE(writer.has_value());
-        BOOST_TEST(!(co_await b.try_acquire_shared()).has_value());
-        BOOST_TEST(!(co_await b.try_acquire_shared_for(50ms)).has_value());
-        BOOST_TEST(!(co_await a.try_acquire_shared_until(steady_clock::now() + 50ms)).has_value());
-        BOOST_TEST(!(co_await b.try_acquire_until(steady_clock::now() + 50ms)).has_value());
-        BOOST_TEST((co_await writer->release() == release_result::released));
-        BOOST_TEST((co_await b.try_acquire_shared()).has_value());
+        BOOST_TEST_REQUIRE(writer.owns_lock());
+        BOOST_TEST(!is_held(co_await b.try_acquire_shared()));
+        BOOST_TEST(!is_held(co_await b.try_acquire_shared_for(50ms)));
+        BOOST_TEST(!is_held(co_await a.try_acquire_shared_until(steady_clock::now() + 50ms)));
+        BOOST_TEST(!is_held(co_await b.try_acquire_until(steady_clock::now() + 50ms)));
+        BOOST_TEST((co_await writer.release() == release_result::released));
+        BOOST_TEST(is_held(co_await b.try_acquire_shared()));
     }());
     BOOST_TEST(instances.keys() == 0U);
 }
@@ -103,23 +103,23 @@ BOOST_AUTO_TEST_CASE(a_mutex_excludes_readers_and_is_excluded_by_them) {
         const shared_mutex b(some[1], "x");
         const mutex other(some[2], "x");
         lease first = co_await a.acquire_shared();
-        BOOST_TEST(!(co_await other.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await other.try_acquire()));
         lease second = co_await b.acquire_shared();
-        BOOST_TEST(!(co_await other.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await other.try_acquire()));
         for (redis_server& server : instances) {
             hold_by_hand(server, "x", 1min);  // Has no effect.
         }
         co_await second.release();
         co_await first.release();
         lease exclusive = co_await other.acquire();
-        BOOST_TEST(!(co_await a.try_acquire_shared()).has_value());
-        BOOST_TEST(!(co_await a.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await a.try_acquire_shared()));
+        BOOST_TEST(!is_held(co_await a.try_acquire()));
         co_await exclusive.release();
         for (redis_server& server : instances) {
             hold_by_hand(server, "x", 1min);
         }
-        BOOST_TEST(!(co_await a.try_acquire_shared()).has_value());
-        BOOST_TEST(!(co_await b.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await a.try_acquire_shared()));
+        BOOST_TEST(!is_held(co_await b.try_acquire()));
         BOOST_TEST(instances.holding("x") == 3U);
     }());
 }
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(memory_and_mixed_instances_are_supported) {
             const shared_mutex b(some[1], "x");
             lease first = co_await a.acquire_shared();
             lease second = co_await b.acquire_shared();
-            BOOST_TEST(!(co_await a.try_acquire()).has_value());
+            BOOST_TEST(!is_held(co_await a.try_acquire()));
             co_await first.release();
             const auto writer = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
                 lease held = co_await lock.acquire();
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(with_shared_lock_nests_and_with_lock_excludes_readers) {
         const shared_mutex b(some[1], "x");
         const auto inner = [&](lease& held) -> asio::awaitable<int> {
             BOOST_TEST(held.valid());
-            BOOST_TEST(!(co_await a.try_acquire()).has_value());
+            BOOST_TEST(!is_held(co_await a.try_acquire()));
             co_return 7;
         };
         const auto outer = [&](lease& held) -> asio::awaitable<int> {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(with_shared_lock_nests_and_with_lock_excludes_readers) {
         BOOST_TEST(co_await with_shared_lock(a, outer, asio::use_awaitable) == 7);
         const auto alone = [&](lease& held) -> asio::awaitable<void> {
             BOOST_TEST(held.valid());
-            BOOST_TEST(!(co_await b.try_acquire_shared()).has_value());
+            BOOST_TEST(!is_held(co_await b.try_acquire_shared()));
         };
         co_await with_lock(a, alone, asio::use_awaitable);
         co_await settled(some[0]);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_fails_without_a_needed_command) {
                 }
                 const auto [failed, none] = co_await second.try_acquire_shared(asio::as_tuple);
                 BOOST_TEST((failed == errc::no_quorum));
-                BOOST_TEST(!none.has_value());
+                BOOST_TEST(!none.owns_lock());
                 for (const redis_server& one : instances) {
                     one.command({"ACL", "SETUSER", "default", "+@all"});
                     BOOST_TEST((pttl(one, "x").value_or(0ms) > 1s));
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_dead_reader_expires_while_another_is_renewed, *label("fau
         BOOST_TEST(living.valid());
         co_await living.release();
         auto writer = co_await shared_mutex(some[2], "x").try_acquire_for(soon);
-        BOOST_TEST(writer.has_value());
+        BOOST_TEST(writer.owns_lock());
     }());
 }
 
@@ -316,14 +316,14 @@ BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *lab
         while (held.elapsed() < 1500ms) {
             co_await renewed_more(some[1], 1);
             BOOST_TEST(second.valid());
-            BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+            BOOST_TEST(!is_held(co_await writing.try_acquire()));
         }
         co_await second.release();
         BOOST_TEST((longest_life(instances, "x") > 2s));
         BOOST_TEST(first.valid());
-        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await writing.try_acquire()));
         co_await first.release();
-        BOOST_TEST((co_await writing.try_acquire_for(soon)).has_value());
+        BOOST_TEST(is_held(co_await writing.try_acquire_for(soon)));
     }());
 }
 
@@ -360,12 +360,12 @@ BOOST_AUTO_TEST_CASE(a_release_removes_only_its_own_share, *label("fault-39")) {
         }
         BOOST_TEST(!first.valid());
         BOOST_TEST(with_first.valid());
-        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await writing.try_acquire()));
         for (int i = 0; i != 3; ++i) {
             BOOST_TEST((co_await with_first.release() == release_result::released));
         }
         BOOST_TEST(second.valid());
-        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await writing.try_acquire()));
         BOOST_TEST((co_await second.release() == release_result::released));
     }());
 }
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(a_late_release_of_an_expired_reader_affects_no_holder, *lab
         lease reader = co_await shared_mutex(some[1], "x").acquire_shared();
         BOOST_TEST((co_await late.release() == release_result::expired));
         BOOST_TEST(reader.valid());
-        BOOST_TEST(!(co_await mutex(some[2], "x").try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await mutex(some[2], "x").try_acquire()));
         co_await reader.release();
         late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
         co_await late.wait_lost();
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(a_late_release_of_an_expired_reader_affects_no_holder, *lab
         BOOST_TEST((co_await late.release() != release_result::released));
         BOOST_TEST(writer.valid());
         co_await async_wait_until([&] { return instances.holding("x") == 3; });
-        BOOST_TEST(!(co_await shared_mutex(some[1], "x").try_acquire_shared()).has_value());
+        BOOST_TEST(!is_held(co_await shared_mutex(some[1], "x").try_acquire_shared()));
     }());
 }
 
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(no_writer_acquires_during_a_downgrade, *label("fault-40")) 
             BOOST_TEST(!written);
             co_await a.downgrade(held);  // A second downgrade has no effect.
             co_await async_wait_until([&] { return beside->done; });
-            BOOST_TEST(!(co_await c.try_acquire()).has_value());
+            BOOST_TEST(!is_held(co_await c.try_acquire()));
             BOOST_TEST(!written);
             BOOST_TEST((co_await held.release() == release_result::released));
             co_await async_wait_until([&] { return writer->done; });
@@ -626,7 +626,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_keeps_readers_out_for_a_short_time, *
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const lease reader = co_await shared_mutex(some[0], "x").acquire_shared();
-        BOOST_TEST(!(co_await shared_mutex(some[1], "x").try_acquire_for(100ms)).has_value());
+        BOOST_TEST(!is_held(co_await shared_mutex(some[1], "x").try_acquire_for(100ms)));
         const shared_mutex late(some[2], "x");
         const stopwatch waited;
         const lease second = co_await late.acquire_shared();
@@ -778,8 +778,8 @@ BOOST_AUTO_TEST_CASE(invalid_arguments_and_mismatched_leases_are_rejected) {
         instances[0].command({"RPUSH", "list", "1"});
         instances[1].command({"RPUSH", "list", "1"});
         const shared_mutex on_list(some[0], "list");
-        BOOST_TEST(!(co_await on_list.try_acquire_shared()).has_value());
-        BOOST_TEST(!(co_await on_list.try_acquire()).has_value());
+        BOOST_TEST(!is_held(co_await on_list.try_acquire_shared()));
+        BOOST_TEST(!is_held(co_await on_list.try_acquire()));
         BOOST_TEST(instances[0].has("list"));
     }());
 }

@@ -121,12 +121,6 @@ struct with_error {
 struct checks_lease : with_error<lease> {
     static void check(const lease& result) { BOOST_TEST(result.valid()); }
 };
-struct checks_optional : with_error<std::optional<lease>> {
-    static void check(const std::optional<lease>& result) {
-        BOOST_TEST_REQUIRE(result.has_value());
-        BOOST_TEST(result->valid());
-    }
-};
 struct checks_nothing : with_error<> {
     static void check() {}
 };
@@ -148,13 +142,13 @@ struct checks_number {
 struct acquires : checks_lease {
     COLOCK_START(s.lock.acquire(COLOCK_TOKEN))
 };
-struct tries : checks_optional {
+struct tries : checks_lease {
     COLOCK_START(s.lock.try_acquire(COLOCK_TOKEN))
 };
-struct tries_for : checks_optional {
+struct tries_for : checks_lease {
     COLOCK_START(s.lock.try_acquire_for(10s, COLOCK_TOKEN))
 };
-struct tries_until : checks_optional {
+struct tries_until : checks_lease {
     COLOCK_START(s.lock.try_acquire_until(std::chrono::steady_clock::now() + 10s, COLOCK_TOKEN))
 };
 struct extends : checks_nothing {
@@ -198,7 +192,7 @@ struct locks_for : checks_number {
 struct reads : checks_lease {
     COLOCK_START(s.shared.acquire_shared(COLOCK_TOKEN))
 };
-struct tries_to_read : checks_optional {
+struct tries_to_read : checks_lease {
     COLOCK_START(s.shared.try_acquire_shared_for(10s, COLOCK_TOKEN))
 };
 struct shares : checks_lease {

@@ -156,7 +156,7 @@ private:
         if (!lease) {
             co_return "denied";
         }
-        held_[name] = *std::move(lease);
+        held_[name] = std::move(lease);
         co_return "taken";
     }
 

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,7 +92,7 @@ public:
     template <typename CompletionToken>
     auto try_acquire_until(time_point deadline, CompletionToken&& token,
                            std::uint64_t owner = 0) const {
-        return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
+        return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
             try_initiation{{spec_, owner}}, token, deadline);
     }
 
@@ -110,7 +109,7 @@ public:
     }
 
     /// See `reentrant_mutex`.
-    [[nodiscard]] std::optional<lease> try_reenter(std::uint64_t owner) const;
+    [[nodiscard]] lease try_reenter(std::uint64_t owner) const;
 
     /// `timeout` from now; for one that is not positive, the time that has passed.
     static time_point deadline_after(duration timeout) noexcept;
@@ -157,8 +156,7 @@ private:
     static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                               handler<lease> handler);
     static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                                  std::uint64_t owner, time_point deadline,
-                                  handler<std::optional<lease>> handler);
+                                  std::uint64_t owner, time_point deadline, handler<lease> handler);
 
     std::shared_ptr<const runtime::lock_spec> spec_;
 };

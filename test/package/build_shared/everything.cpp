@@ -28,10 +28,10 @@ asio::awaitable<void> try_all(const Lock& lock) {
               << first.owns_lock() << first.loss().message() << lock.resource();
     co_await first.extend(seconds(1));
     std::cout << to_string(co_await first.release());
-    std::optional<colock::lease> second = co_await lock.try_acquire();
+    colock::lease second = co_await lock.try_acquire();
     second = co_await lock.try_acquire_for(seconds(1));
     second = co_await lock.try_acquire_until(std::chrono::steady_clock::now());
-    second->abandon();
+    second.abandon();
 }
 
 asio::awaitable<void> use_locks(colock::client& locks) {
@@ -50,7 +50,7 @@ asio::awaitable<void> use_locks(colock::client& locks) {
     co_await try_all(several);
     colock::lease held = co_await permits.acquire(2);
     held = co_await again.acquire(owner);
-    std::optional<colock::lease> entered = again.try_reenter(owner);
+    colock::lease entered = again.try_reenter(owner);
     held = co_await stripes.of("key").acquire();
     const colock::multi_mutex both = stripes.all_of({"x", "y"});
     held = co_await both.acquire();

@@ -185,7 +185,8 @@ using for_lease = void (*)(error, lease);
 using for_error = void (*)(error);
 using for_code = void (*)(boost::system::error_code);
 using for_body = void (*)(std::exception_ptr, int);
-static_assert(can_acquire<mutex, for_lease> && !can_try<mutex, for_lease>);
+static_assert(can_acquire<mutex, for_lease> && can_try<mutex, for_lease>);
+static_assert(!can_extend<for_lease>);
 static_assert(can_extend<for_error> && can_extend<for_code> && !can_release<for_error>);
 static_assert(can_run<for_body> && can_lead<for_body> && !can_run_once<for_body>);
 

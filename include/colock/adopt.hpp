@@ -62,6 +62,11 @@ auto adopt(client& client, std::string_view text, const lock_options& options = 
     const auto lock = detail::lock_handle::of_lease(client, detached, options);
     return lock.adopt(std::move(detached.lease), std::forward<CompletionToken>(token));
 }
+/// @cond
+template <typename options_come_before_the_token>
+    requires(!std::convertible_to<options_come_before_the_token, lock_options>)
+void adopt(client&, std::string_view, const options_come_before_the_token&) = delete;
+/// @endcond
 
 }  // namespace v1
 }  // namespace colock

@@ -84,6 +84,11 @@ public:
     client(ExecutionContext& context, config configuration)
         : client(executor_type(context.get_executor()), std::move(configuration)) {}
 
+    /// @cond
+    template <typename Context, std::convertible_to<std::string_view> config_from_uri_takes_a_uri>
+    client(const Context&, const config_from_uri_takes_a_uri&) = delete;
+    /// @endcond
+
     /// Moves the client. Its locks and leases stay usable.
     client(client&& other) noexcept = default;
     /// Closes this client in the background, as the destructor does. Then moves `other` into it.

@@ -3,6 +3,7 @@
 #ifndef COLOCK_LOCK_OPTIONS_HPP
 #define COLOCK_LOCK_OPTIONS_HPP
 
+#include <colock/detail/advice.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/temporaries.hpp>
 
@@ -165,6 +166,25 @@ struct COLOCK_EXPORT lock_options {
 };
 
 static_assert(detail::safe_as_temporary<lock_options>);
+
+namespace detail {
+
+struct any_option {
+    any_option() = default;
+    template <typename T>
+    any_option(const T& /*given*/) {}  // NOLINT(*-explicit-*)
+};
+/// The fields of `lock_options`, each of any type.
+struct times_in_options_have_a_unit_such_as_10s {
+    any_option ttl{}, renew{}, max_hold{}, loss_margin{};
+    retry_options retry{};
+    any_option unavailable_timeout{}, handoff_limit{}, handoff_time{}, fencing{}, order{};
+};
+struct semaphore_has_a_number_of_permits {
+    lock_options in_place_of_it{};
+};
+
+}  // namespace detail
 
 }  // namespace v1
 }  // namespace colock

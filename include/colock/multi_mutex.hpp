@@ -144,16 +144,16 @@ public:
 
     /// Acquires all names, and waits for at most `timeout`. Otherwise the same as `mutex::try_acquire_for`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
+        return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                        std::forward<CompletionToken>(token));
     }
 
     /// Acquires all names, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
+        return lock_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
 private:

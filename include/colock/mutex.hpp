@@ -72,6 +72,14 @@ public:
     ///
     /// - Exception safety: Throws `config_error` for a name or options that cannot work.
     mutex(client& client, std::string_view resource, lock_options options = {});
+    /// @cond
+    template <int = 0>
+    mutex(client&, std::string_view, detail::times_in_options_have_a_unit_such_as_10s) = delete;
+    template <detail::chrono_time options_have_names_such_as_ttl_10s>
+    mutex(client&, std::string_view, options_have_names_such_as_ttl_10s) = delete;
+    template <detail::chrono_time try_acquire_for_limits_the_wait>
+    void acquire(try_acquire_for_limits_the_wait) const = delete;
+    /// @endcond
 
     /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return side_.get_executor(); }
@@ -140,16 +148,16 @@ public:
     /// - Errors: Those of the class. Also `no_quorum` if the time is over, no instance has denied, and too
     ///   few have answered.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
+        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                        std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock, and waits until `deadline` at most. Otherwise the same as `try_acquire_for`. With a
     /// time in the past it is the same as `try_acquire`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
+        return side_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
 private:

@@ -428,6 +428,10 @@ COLOCK_TEMPORARY_BODY auto once(client& client, std::string_view key, Function&&
     return detail::start_once(detail::once_key(client, key, {}), std::forward<Function>(body),
                               std::forward<CompletionToken>(token));
 }
+template <typename once_body_returns_awaitable_of_string, typename... OptionsAndToken>
+    requires(!detail::once_body<once_body_returns_awaitable_of_string>)
+void once(client&, std::string_view, const once_body_returns_awaitable_of_string&,
+          const OptionsAndToken&...) = delete;
 /// @endcond
 
 }  // namespace v1

@@ -111,18 +111,18 @@ public:
     /// Acquires the lock for this owner, or enters it again. Waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(const lock_owner& owner, duration timeout,
+    auto try_acquire_for(const lock_owner& owner, detail::timeout timeout,
                          CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                        std::forward<CompletionToken>(token), owner.number());
     }
 
     /// Acquires the lock for this owner, or enters it again. Waits until `deadline` at most. Otherwise the same
     /// as `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(const lock_owner& owner, time_point deadline,
+    auto try_acquire_until(const lock_owner& owner, detail::deadline deadline,
                            CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token),
+        return side_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token),
                                        owner.number());
     }
 

@@ -78,6 +78,12 @@ public:
     /// - Exception safety: Throws `config_error` for a name, a number or options that cannot work.
     semaphore(client& client, std::string_view resource, std::uint32_t permits,
               lock_options options = {});
+    /// @cond
+    template <int = 0>
+    semaphore(client&, std::string_view, std::uint32_t,
+              detail::times_in_options_have_a_unit_such_as_10s) = delete;
+    semaphore(client&, std::string_view, detail::semaphore_has_a_number_of_permits = {}) = delete;
+    /// @endcond
 
     /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return one_.get_executor(); }
@@ -130,33 +136,34 @@ public:
     /// Acquires one permit, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return one_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
+        return one_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                       std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits for at most `timeout`. Otherwise the same as `acquire` of several
     /// and `mutex::try_acquire_for`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(std::uint32_t count, duration timeout,
+    auto try_acquire_for(std::uint32_t count, detail::timeout timeout,
                          CompletionToken&& token = {}) const {
-        return several(count).try_acquire_until(detail::lock_handle::deadline_after(timeout),
+        return several(count).try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                                 std::forward<CompletionToken>(token));
     }
 
     /// Acquires one permit, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
-        return one_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
+        return one_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits until `deadline` at most. Otherwise the same as `acquire` of
     /// several and `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(std::uint32_t count, time_point deadline,
+    auto try_acquire_until(std::uint32_t count, detail::deadline deadline,
                            CompletionToken&& token = {}) const {
-        return several(count).try_acquire_until(deadline, std::forward<CompletionToken>(token));
+        return several(count).try_acquire_until(deadline.value,
+                                                std::forward<CompletionToken>(token));
     }
 
 private:

@@ -98,6 +98,13 @@ public:
     ///
     /// - Exception safety: Throws `config_error` for a name or options that cannot work.
     shared_mutex(client& client, std::string_view resource, lock_options options = {});
+    /// @cond
+    template <int = 0>
+    shared_mutex(client&, std::string_view,
+                 detail::times_in_options_have_a_unit_such_as_10s) = delete;
+    template <detail::chrono_time options_have_names_such_as_ttl_10s>
+    shared_mutex(client&, std::string_view, options_have_names_such_as_ttl_10s) = delete;
+    /// @endcond
 
     /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return writer_.get_executor(); }
@@ -130,16 +137,16 @@ public:
     /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
     /// `mutex::try_acquire_for`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
+        return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                          std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
     /// `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
+        return writer_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a reader. Waits as long as a writer has it, or a waiting writer keeps readers out.
@@ -165,16 +172,16 @@ public:
     /// `mutex::try_acquire_for`. A reader that has only waited for its turn makes an attempt when the time
     /// is over.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
-        return reader_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+    auto try_acquire_shared_for(detail::timeout timeout, CompletionToken&& token = {}) const {
+        return reader_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                          std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock as a reader, and waits until `deadline` at most. Otherwise the same as
     /// `try_acquire_shared_for` and `mutex::try_acquire_until`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_shared_until(time_point deadline, CompletionToken&& token = {}) const {
-        return reader_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    auto try_acquire_shared_until(detail::deadline deadline, CompletionToken&& token = {}) const {
+        return reader_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
     /// Makes a writer's lease a reader's lease. The lock is free at no moment, because each instance does it

@@ -238,6 +238,10 @@ public:
     COLOCK_TEMPORARY_BODY auto update(Function&& function, CompletionToken&& token = {}) const {
         return start_update(std::forward<Function>(function), std::forward<CompletionToken>(token));
     }
+    template <typename update_function_returns_string_or_optional_string, typename... Token>
+        requires(!detail::update_function<update_function_returns_string_or_optional_string>)
+    void update(const update_function_returns_string_or_optional_string&,
+                const Token&...) const = delete;
     /// @endcond
 
 private:

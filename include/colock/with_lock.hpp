@@ -323,6 +323,12 @@ COLOCK_TEMPORARY_BODY auto with_lock(const Lock& lock, Function&& body,
                                    std::forward<Function>(body),
                                    std::forward<CompletionToken>(token));
 }
+template <typename lock_is_acquirable_or_comes_in_owned,
+          typename body_takes_lease_reference_and_returns_awaitable, typename... Token>
+    requires(!acquirable<lock_is_acquirable_or_comes_in_owned> ||
+             !detail::lock_body<body_takes_lease_reference_and_returns_awaitable>)
+void with_lock(const lock_is_acquirable_or_comes_in_owned&,
+               const body_takes_lease_reference_and_returns_awaitable&, const Token&...) = delete;
 /// @endcond
 
 /// Runs a coroutine under a lock that it acquires as a reader. Otherwise the same as `with_lock`.
@@ -345,6 +351,13 @@ COLOCK_TEMPORARY_BODY auto with_shared_lock(const Lock& lock, Function&& body,
                                    std::forward<Function>(body),
                                    std::forward<CompletionToken>(token));
 }
+template <typename lock_has_acquire_shared,
+          typename body_takes_lease_reference_and_returns_awaitable, typename... Token>
+    requires(!shared_acquirable<lock_has_acquire_shared> ||
+             !detail::lock_body<body_takes_lease_reference_and_returns_awaitable>)
+void with_shared_lock(const lock_has_acquire_shared&,
+                      const body_takes_lease_reference_and_returns_awaitable&,
+                      const Token&...) = delete;
 /// @endcond
 
 }  // namespace v1

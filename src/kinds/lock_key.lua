@@ -48,8 +48,9 @@ local function read_set(key)
         end
     end
     local left = redis.call('pttl', key)
-    if left < 0 then
-        return nil  -- Another program removed its ttl.
+    local longest = math.max(left, math.abs(first[2]), math.abs(last[2]))
+    if left < 0 or longest >= 2 ^ 53 then
+        return nil  -- Another program removed its ttl, or wrote a time.
     end
     local set = {marks = is_mark(first[1]) and -first[2] or 0, readers = is_reader(last[1]) and tonumber(last[2]) or 0}
     set.last = last[1]
@@ -74,7 +75,7 @@ local function held_by(token)
     if string.sub(token, 1, 5) == 'done:' then
         return redis.status_reply('of result_of_once')
     end
-    local permits = string.match(token, '^permit:(%d+)%*')
+    local permits = string.match(token, '^permit:(%d%d?%d?%d?)%*')
     if permits then
         return redis.status_reply('of semaphore_of_' .. permits .. '_permits')
     end
@@ -95,7 +96,7 @@ local function held_by_another(key, value)
         return set.readers > set.now and held_by(set.last) or -1
     end
     local first = redis.pcall('zrange', key, 0, 0)[1]
-    local permits = first and string.match(first, '^semaphore:(%d+)$')
+    local permits = first and string.match(first, '^semaphore:(%d%d?%d?%d?)$')
     if permits then
         return held_by('permit:' .. permits .. '*')
     end

@@ -7,3 +7,9 @@ local function look(...)
     end
     return reply
 end
+
+-- Returns the number in a text if it is below 2^53 and colock may have written it. Otherwise returns nil.
+local function number_in(text)
+    local number = text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text)
+    return number and number < 2 ^ 53 and number or nil
+end

@@ -24,4 +24,4 @@ if set and left <= 0 then
     return -2
 end
 local holder = set and held_by(set.last) or held_by_another(key, value)
-return holder == -1 and left or redis.status_reply(holder.ok .. ' ' .. math.floor(left))
+return holder == -1 and left or redis.status_reply(holder.ok .. string.format(' %.0f', math.floor(left)))

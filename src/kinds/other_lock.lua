@@ -5,7 +5,7 @@
 -- other type it is 'holds' and the type that TYPE reports, or -1 if the server refuses TYPE.
 local function written_by_another(key, value)
     if type(value) == 'string' then
-        local limit = string.match(value, '^permit:(%d+)%*%d+:%x*')
+        local limit = string.match(value, '^permit:(%d%d?%d?%d?)%*%d+:%x*')
         if limit then
             return redis.status_reply('of semaphore_of_' .. limit .. '_permits')
         elseif string.find(value, '^reader:%x+') then
@@ -19,7 +19,7 @@ local function written_by_another(key, value)
         return is_mutex and redis.status_reply('of mutex') or -1
     end
     local first = look('zrange', key, 0, 0)[1]
-    local limit = first and string.match(first, '^semaphore:(%d+)$')
+    local limit = first and string.match(first, '^semaphore:(%d%d?%d?%d?)$')
     if limit then
         return redis.status_reply('of semaphore_of_' .. limit .. '_permits')
     elseif first and (string.find(first, '^reader:%x+') or string.find(first, '^writer:%d+$')) then

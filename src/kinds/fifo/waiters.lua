@@ -4,7 +4,8 @@
 -- of a client without a ticket are dead, and are skipped.
 
 local function client_of(member)
-    return string.match(member, '^(%d+)%.%d+$')
+    local client, number = string.match(member, '^(%d+)%.(%d+)$')
+    return number_in(client) and number_in(number) and client or nil
 end
 
 -- Returns the number of a waiter in its client.
@@ -20,8 +21,8 @@ end
 -- if they do not exist. The first and the last member decide about a queue.
 local function check(queue, ticket)
     for _, place in ipairs({0, -1}) do
-        local members = look('zrange', queue, place, place)
-        if members.err or members[1] and not client_of(members[1]) then
+        local members = look('zrange', queue, place, place, 'withscores')
+        if members.err or members[1] and not (client_of(members[1]) and math.abs(members[2]) < 2 ^ 53) then
             return foreign(queue)
         end
     end

@@ -94,7 +94,7 @@ local function report_readers(set)
     local report = empty_report('readers')
     report.count = redis.call('zcount', key, '(' .. set.now, '+inf')
     for _, one in ipairs(pairs_in(redis.call('zrange', key, -most, -1, 'withscores'), true)) do
-        if one[2] > set.now then
+        if one[2] > set.now and is_reader(one[1]) then
             table.insert(report.holders, {one[1], 1, one[2] - set.now})
         end
     end
@@ -102,7 +102,9 @@ local function report_readers(set)
     report.writer_count = redis.call('zcount', key, from, to)
     local marks = redis.call('zrangebyscore', key, from, to, 'withscores', 'limit', 0, most)
     for _, one in ipairs(pairs_in(marks)) do
-        table.insert(report.writers, {string.match(one[1], '%d+$') or '0', -one[2] - set.now})
+        if is_mark(one[1]) then
+            table.insert(report.writers, {string.match(one[1], '%d+$'), -one[2] - set.now})
+        end
     end
     return report
 end
@@ -114,7 +116,7 @@ local function report_permits(limit, held)
     local holders, of = {}, {}
     for _, one in ipairs(pairs_in(redis.call('zrange', key, 0, most_members, 'withscores'))) do
         local digits = string.match(one[1], '^permit:%d+%*%d+:%x+')
-        if digits then
+        if digits and #one[1] <= longest_token then
             local left = one[2] % span - held.now
             local holder = of[digits]
             if not holder then
@@ -151,7 +153,7 @@ local function report_key()
         return report_readers(set)
     end
     local first = look('zrange', key, 0, 0)[1]
-    local limit = first and string.match(first, '^semaphore:(%d+)$')
+    local limit = first and string.match(first, '^semaphore:(%d%d?%d?%d?)$')
     local held = limit and read_permits(key, limit)
     if held and held.ends then
         return report_permits(limit, held)
@@ -180,7 +182,7 @@ local function waiters_in(size, entry_at, pattern, ticket_prefix)
     for place = 0, math.min(count, most) - 1 do
         local entry = entry_at(place)
         local client, number = string.match(type(entry) == 'string' and entry or '', pattern)
-        if client and lives(ticket_prefix .. client) then
+        if number_in(client) and number_in(number or '0') and lives(ticket_prefix .. client) then
             table.insert(listed, {client, number or '0'})
         else
             count = count - 1
@@ -203,7 +205,7 @@ add(report.writer_count)
 add_list(report.writers)
 
 local fence = KEYS[2] and redis.pcall('get', KEYS[2])
-add(type(fence) == 'string' and string.find(fence, '^%d+$') and #fence <= 16 and fence or '0')
+add(type(fence) == 'string' and number_in(fence) or 0)
 
 local queued, in_queue = 0, {}
 local ordered, in_order = 0, {}

@@ -19,4 +19,4 @@ for i, key in ipairs(KEYS) do
         longest = longest and (math.min(longest, left) < 0 and -1 or math.max(longest, left)) or left
     end
 end
-return first and redis.status_reply(first.ok .. ' ' .. longest) or -2
+return first and redis.status_reply(first.ok .. string.format(' %.0f', longest)) or -2

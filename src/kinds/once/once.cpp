@@ -54,8 +54,8 @@ vote decode_state(const resp::value& reply) {
     }
     const std::string_view record =
         reply.text.substr(static_cast<std::size_t>(parsed.ptr - reply.text.data()) + 1);
-    if (!parse_record(record)) {
-        return unexpected(reply);
+    if (!parse_record(record)) {  // Another program may write anything.
+        return denied_by_kind("damaged_result_of_once", core::unknown_remaining);
     }
     return completed(record, left < 0 ? core::milliseconds::max() : core::milliseconds(left));
 }

@@ -2,11 +2,17 @@
 -- the result. If the result was too long, the record has 'done:-', and the result's number of bytes in its
 -- place. No token begins with 'done:'.
 
+-- The longest record: 'done:', three digits, ':', a fingerprint of 256 bytes and a result of 64 KiB.
+local longest_record = 65801
+
 local function is_record(value)
     return type(value) == 'string' and string.sub(value, 1, 5) == 'done:'
 end
 
--- Returns the reply about a record: its remaining time, and the record.
+-- Returns the reply about a record: its remaining time, and the record. A longer value is no record.
 local function state_of(key, record)
-    return redis.call('pttl', key) .. ' ' .. record
+    if #record > longest_record then
+        return redis.status_reply('of damaged_result_of_once')
+    end
+    return string.format('%.0f ', redis.call('pttl', key)) .. record
 end

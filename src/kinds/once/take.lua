@@ -8,7 +8,7 @@
 -- * '<PTTL> <record>': the name has been run.
 -- * -1: another token has the name.
 -- * '@<label>': another token has the name, and has this label.
--- * 'of <lock>': a lock of another kind has the name.
+-- * 'of <lock>': a lock of another kind has the name, or a record is too long.
 -- * 'holds <type>': no lock wrote the key.
 
 local key = KEYS[1]

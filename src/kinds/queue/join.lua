@@ -13,8 +13,11 @@
 local queue, ticket, life = KEYS[1], KEYS[2], tonumber(ARGV[2])
 local own = 'ticket:' .. ARGV[1]
 
-local function number_in(entry)
-    return string.match(entry, '^ticket:(%d+)$')
+--@include ../look.lua
+
+local function ticket_in(entry)
+    local digits = string.match(entry, '^ticket:(%d+)$')
+    return number_in(digits) and digits
 end
 
 local function foreign(name)
@@ -28,7 +31,7 @@ if type(at) == 'table' then
 end
 for _, place in ipairs(at and {} or {0, -1}) do
     local entry = redis.call('lindex', queue, place)
-    if entry and not number_in(entry) then
+    if entry and not ticket_in(entry) then
         return foreign(queue)
     end
 end
@@ -54,7 +57,7 @@ local before = 0
 local dead = {}
 for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     local entry = redis.call('lindex', queue, place)
-    local number = number_in(entry)
+    local number = ticket_in(entry)
     local lives = number and redis.pcall('exists', ARGV[3] .. number)
     if type(lives) == 'table' then
         if not string.find(lives.err, 'non local key') then

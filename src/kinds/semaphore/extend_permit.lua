@@ -24,7 +24,7 @@ if type(score) == 'string' then
     local own = tonumber(redis.call('zscore', key, token) or -1)
     local left = redis.call('pttl', key)
     local now = ARGV[5] - score - left  -- The time as a score of that slot.
-    if left >= ttl and own > now and own <= now + ttl and own <= tonumber(ARGV[6]) then
+    if left >= ttl and now > tonumber(ARGV[5]) and own > now and own <= now + ttl and own <= tonumber(ARGV[6]) then
         redis.call('zrem', key, '')
         redis.call('zadd', key, now + ttl, token)
         return 1

@@ -41,7 +41,8 @@ if left and left >= ttl and not redis.call('zscore', key, token) then
         end
     end
     local limit = tonumber(ARGV[9])
-    if slot < math.min(last, limit * width) and number <= limit and not has_ended then
+    local is_clock = now > 0 and now < width
+    if is_clock and slot < math.min(last, limit * width) and number <= limit and not has_ended then
         redis.call('zadd', key, slot + now + ttl, token)
         return number
     end

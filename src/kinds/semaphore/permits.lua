@@ -15,7 +15,7 @@
 local span = 2 ^ 42
 
 local function parse(token)
-    local limit, count, digits = string.match(token, '^permit:(%d+)%*(%d+):(%x*)')
+    local limit, count, digits = string.match(token, '^permit:(%d%d?%d?%d?)%*(%d%d?%d?%d?):(%x*)')
     if limit then
         return tonumber(limit), tonumber(count), (tonumber(string.sub(digits, 1, 8), 16) or 0) % limit
     end
@@ -44,10 +44,11 @@ local function read_permits(key, limit)
     local score = look('zscore', key, clock_of(limit))
     if type(score) == 'string' then
         local left = redis.call('pttl', key)
-        if left < 0 then  -- Another program removed its ttl.
+        local now = -score - left
+        if left < 0 or now <= 0 or now >= span then  -- Another program removed its ttl, or wrote the clock.
             return nil, redis.status_reply('holds zset')
         end
-        return {ends = -score, now = -score - left}
+        return {ends = -score, now = now}
     end
     local value = look('get', key)
     if value == false then
@@ -55,7 +56,10 @@ local function read_permits(key, limit)
     end
     -- mutant: limit_is_not_compared
     if type(value) == 'string' and parse(value) == limit then
-        return {sole = value, left = redis.call('pttl', key)}
+        local left = redis.call('pttl', key)
+        if left < span then
+            return {sole = value, left = left}
+        end
     end
     return nil, written_by_another(key, value)
 end
@@ -77,7 +81,7 @@ local function permits_of(token, key, held)
     for i = 1, count do
         local score = redis.call('zscore', key, member(token, i))
         life = score and score % span - held.now
-        if not score or life <= 0 then
+        if not score or not (life > 0) then  -- A score without end has no number as its rest.
             return nil
         end
         numbers[i] = (math.floor(score / span) - preferred) % limit + 1

@@ -18,7 +18,7 @@ local limit, count = parse(ARGV[1])
 local held, answer = read_permits(key, limit)
 if not held then
     local left = redis.call('pttl', key)
-    return answer == -1 and left or redis.status_reply(answer.ok .. ' ' .. left)
+    return answer == -1 and left or redis.status_reply(answer.ok .. string.format(' %.0f', left))
 end
 if held.sole then
     return limit > count and -2 or held.left

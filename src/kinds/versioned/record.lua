@@ -13,6 +13,8 @@
 -- the next version.
 
 local week = 604800000
+local most_writes = 16
+local longest_writes = 2048  -- In bytes.
 
 -- Reads everything except the value. If the key is not a record, returns nil and the reply about the key.
 local function read_record(key)
@@ -24,15 +26,18 @@ local function read_record(key)
     if left == -2 then
         return {version = 0, writes = '', count = 0, left = left}
     end
-    local text, writes, count = fields[1], fields[3], tonumber(fields[4])
-    if not text or not string.find(text, '^%d+$') or not writes or not string.find(writes, '^ %x+:%d+:%d+') or not count then
+    local text, erased, writes = fields[1], fields[2], fields[3]
+    local version, count = number_in(text), number_in(fields[4])
+    local is_written = version and version < 2 ^ 53 - 1 and count and count > 0 and count <= most_writes
+    is_written = is_written and (erased == '0' or erased == '1') and writes and #writes <= longest_writes
+    if not is_written or not string.find(writes, '^ %x+:%d+:%d+') then
         return nil, redis.status_reply('holds hash')
     end
-    local has_ended = fields[2] == '0' and left >= 0 and left <= week
+    local has_ended = erased == '0' and left >= 0 and left <= week
     return {
         text = text,
-        version = tonumber(text) + (has_ended and 1 or 0),
-        has_value = fields[2] == '0' and not has_ended,
+        version = version + (has_ended and 1 or 0),
+        has_value = erased == '0' and not has_ended,
         writes = writes,
         count = count,
         left = left,
@@ -44,9 +49,12 @@ local function text_of(version)
 end
 
 -- Returns `in_front`, the version, and if there is a value a space and the value. Returns an error if the
--- client does not accept such a long value.
+-- client does not accept such a long value. If the value is missing, the key is not a record.
 local function state_of(key, record, longest, in_front)
     local value = record.has_value and redis.call('hget', key, 'd')
+    if record.has_value and not value then
+        return redis.status_reply('holds hash')
+    end
     if value and #value > tonumber(longest) then
         return redis.error_reply('RECORD the value has ' .. #value .. ' bytes, which exceeds what this client takes (' .. longest ..
             ' bytes). Raise its max_reply_size')

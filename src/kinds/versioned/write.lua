@@ -18,7 +18,6 @@
 --@include record.lua
 
 local key, id, expected, ttl, value = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[5]
-local most_writes = 16
 
 local record, answer = read_record(key)
 if not record then
@@ -40,10 +39,10 @@ end
 if expected ~= record.version then
     -- Versions never recur. Therefore a write that was carried out always finds another version.
     local at = string.find(record.writes, ' ' .. id .. ':', 1, true)
-    local made = at and string.match(record.writes, ':%d+:(%d+)', at)
+    local made = at and number_in(string.match(record.writes, ':%d+:(%d+)', at))
     if made then
         touch()  -- Replicas that acknowledge this also have the write.
-        return tonumber(made)
+        return made
     end
     -- All writes since the oldest kept one are there. A write from a version in between would be there too.
     local oldest = string.match(record.writes, '^ %x+:(%d+)')
@@ -67,7 +66,7 @@ local text = text_of(version)
 local kept, count = record.writes, record.count + 1
 if count > most_writes then
     local second = string.find(kept, ' ', 2, true)
-    kept, count = string.sub(kept, second), most_writes
+    kept, count = string.sub(kept, second or 1), most_writes
 end
 -- mutant: write_history_not_kept
 kept = kept .. ' ' .. id .. ':' .. ARGV[2] .. ':' .. text

@@ -12,11 +12,14 @@
 #include "runtime/handover.hpp"
 
 #include <colock/error.hpp>
+#include <colock/multi_mutex.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,8 +36,20 @@ config_error no_text(const std::string& why) {
     return {"text", "it is not the result of lease::detach, or not all of it: " + why};
 }
 
+/// Returns whether these are the numbers of `count` permits out of `limit`. A list has a space after each.
+bool are_permits(const core::adopted_values& numbers, std::uint32_t count, std::uint32_t limit) {
+    const auto listed = std::ranges::count(numbers.values, ' ');
+    std::uint64_t largest = numbers.value;
+    if (listed != 0) {
+        const std::string_view list(numbers.values.data(), numbers.values.size() - 1);
+        const std::string_view last = list.substr(list.rfind(' ') + 1);
+        std::from_chars(last.data(), last.data() + last.size(), largest);
+    }
+    return std::max<std::ptrdiff_t>(listed, 1) == count && largest <= limit;
+}
+
 /// A token begins with `permit:<limit>*<count>:`, and nothing else is between these signs.
-const kinds::lock_kind* semaphore_of(std::string_view prefix) {
+const kinds::lock_kind* semaphore_of(std::string_view prefix, const core::adopted_values& numbers) {
     std::uint32_t limit = 0;
     std::uint32_t count = 0;
     const std::size_t colon = prefix.find(':');
@@ -46,22 +61,35 @@ const kinds::lock_kind* semaphore_of(std::string_view prefix) {
     const std::string_view second = prefix.substr(times + 1);
     std::from_chars(first.data(), first.data() + first.size(), limit);
     std::from_chars(second.data(), second.data() + second.size(), count);
-    return count != 0 && count <= limit && limit <= kinds::most_permits
+    return count != 0 && count <= limit && limit <= kinds::most_permits &&
+                   are_permits(numbers, count, limit)
                ? &kinds::semaphore(limit, count)
                : nullptr;
 }
 
+/// Throws `config_error` unless these may be the names of one lease. `detach` writes them in order.
+void check_names(const std::vector<std::string>& names, std::size_t most) {
+    if (names.size() > most) {
+        throw no_text("it has " + std::to_string(names.size()) +
+                      " names, and a lease of that kind " + "has at most " + std::to_string(most));
+    }
+    if (std::ranges::adjacent_find(names, std::ranges::greater_equal()) != names.end()) {
+        throw no_text("its names are not in increasing order, each of them once");
+    }
+}
+
 const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     const std::string_view prefix = runtime::token_parts::of(lease.token).prefix;
-    const std::array known{&kinds::exclusive,     &kinds::fenced,      &kinds::shared,
-                           &kinds::fenced_shared, &kinds::writer,      &kinds::fenced_writer,
-                           &kinds::multi,         semaphore_of(prefix)};
+    const std::array known{
+        &kinds::exclusive, &kinds::fenced,        &kinds::shared, &kinds::fenced_shared,
+        &kinds::writer,    &kinds::fenced_writer, &kinds::multi,  semaphore_of(prefix, lease.has)};
     for (const kinds::lock_kind* const kind : known) {
         if (kind != nullptr && kind->traits().name == lease.kind) {
             if (kind->traits().token_prefix != prefix) {
                 throw no_text("its kind is '" + lease.kind +
                               "', and its token is not of that kind");
             }
+            check_names(lease.keys, kind == &kinds::multi ? multi_mutex::max_resources : 1);
             return *kind;
         }
     }
@@ -86,6 +114,12 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
 }  // namespace
 
 detached_lease lease_in(std::string_view text) {
+    constexpr std::size_t most_fields = 7 + multi_mutex::max_resources;
+    const auto fields = static_cast<std::size_t>(std::ranges::count(text, ' ')) + 1;
+    if (fields > most_fields) {  // The reason follows without reading them all.
+        return {nullptr, "it has " + std::to_string(fields) + " fields, not up to " +
+                             std::to_string(most_fields)};
+    }
     auto parsed = runtime::parse_handover(text);
     if (auto* const problem = std::get_if<std::string>(&parsed)) {
         return {nullptr, std::move(*problem)};

@@ -8,6 +8,7 @@
 #include "api/lease_access.hpp"
 #include "api/lock_error.hpp"
 #include "api/options_check.hpp"
+#include "kinds/once/once.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/client_context.hpp"
@@ -120,10 +121,6 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_driver
             return wrong_lease(state,
                                "other holders of this client share the lease, so it cannot be "
                                "detached. Release them first");
-        case runtime::lease_result::of_once:
-            return wrong_lease(state,
-                               "the lease is for the body of once, so it cannot be detached. "
-                               "Use a mutex for work that moves to another process");
         case runtime::lease_result::cancelled:
             break;
     }
@@ -329,7 +326,14 @@ void lease::start_release(holding held, detail::handler<release_result> handler)
 }
 
 void lease::start_detach(holding held, detail::handler<std::string> handler) {
-    if (held.state) {
+    if (held.state && &held.state->policy().kind() == &kinds::once) {
+        fail<std::string>(
+            executor_of(held), std::move(handler),
+            wrong_lease(*held.state,
+                        "the lease is for the body of once, so it cannot be "
+                        "detached. Use a mutex for work that moves to another process"),
+            std::string());
+    } else if (held.state) {
         start_on_lease<detach_call, std::string>(held.state, std::move(handler), std::string(),
                                                  held.holder);
     } else {

@@ -225,12 +225,12 @@ lease_step lease::on_attempt(const event& e, time_point now) {
             if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else if (now >= round_end()) {
-                // The caller's deadline has passed, but silent instances still have time. Another client
-                // holds the key only if an instance has denied.
+                // The caller's deadline has passed, but silent instances still have time, and may grant. Another
+                // client is known to hold the key only if an earlier attempt was denied too.
                 // mutant: silence_is_a_denial
-                return fail(
-                    votes_.denied() != 0 ? acquire_outcome::contended : acquire_outcome::no_quorum,
-                    now);
+                return fail(attempt_.contended && votes_.denied() != 0 ? acquire_outcome::contended
+                                                                       : acquire_outcome::no_quorum,
+                            now);
             }
             return decide_attempt(now);
         default:
@@ -407,8 +407,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
     for (std::size_t i = 0; i != keys_.size(); ++i) {
-        const std::optional<vote> its = votes_.vote_of(i);
-        if (its && its->reason == failure::down) {
+        if (votes_.has_failed(i) && votes_.vote_of(i)->reason == failure::down) {
             unconnected_.add(i);
         }
         if (accepting_.contains(i) && !restore(i, now).heals.empty()) {

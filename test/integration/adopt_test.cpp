@@ -2,6 +2,8 @@
 
 #include "integration/client_process.hpp"
 #include "integration/locks.hpp"
+#include "kinds/multi/multi.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "runtime/handover.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -420,12 +422,33 @@ BOOST_AUTO_TEST_CASE(what_is_no_text_is_refused) {
         co_await is_refused(to, text.substr(0, 40), "fields");
         co_await is_refused(to, text + "\n", "The text was changed, or a part of it is missing");
         const auto parsed = runtime::parse_handover(text);
-        runtime::handover other = std::get<runtime::handover>(parsed);
+        const runtime::handover& whole = std::get<runtime::handover>(parsed);
+        runtime::handover other = whole;
         other.kind = "inclusive";
         co_await is_refused(to, runtime::to_text(other),
                             "'inclusive', which this version does not know");
         other.kind = "shared";
         co_await is_refused(to, runtime::to_text(other), "its token is not of that kind");
+        other = whole;
+        other.keys.emplace_back("y");
+        co_await is_refused(to, runtime::to_text(other),
+                            "it has 2 names, and a lease of that kind has at most 1");
+        other.kind = kinds::multi.traits().name;
+        other.token = std::string(kinds::multi.traits().token_prefix) + whole.token;
+        other.keys = {"y", "x"};
+        co_await is_refused(to, runtime::to_text(other), "not in increasing order");
+        other.keys = {"x", "x"};
+        co_await is_refused(to, runtime::to_text(other), "not in increasing order");
+        other.keys.assign(300'000, "x");
+        co_await is_refused(to, runtime::to_text(other), "it has 300007 fields, not up to ");
+        other = whole;
+        other.kind = kinds::semaphore(4, 2).traits().name;
+        other.token = std::string(kinds::semaphore(4, 2).traits().token_prefix) + whole.token;
+        for (const char* const numbers : {"1 ", "1 2 3 ", "1 5 "}) {
+            other.has.value = 1;
+            other.has.values = numbers;
+            co_await is_refused(to, runtime::to_text(other), "which this version does not know");
+        }
         co_await is_refused(to, text, "'x': ttl: 1 ms is out of range", with_ttl(1ms));
         config prefixed = patient_config(instances.config());
         prefixed.key_prefix = "app:";

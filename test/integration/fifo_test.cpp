@@ -343,7 +343,7 @@ asio::awaitable<void> expect_order_despite(trouble what, redis_server& server,
                "trouble " << static_cast<int>(what) << " for " << length.count() << " ms");
 }
 
-BOOST_AUTO_TEST_CASE(no_trouble_of_the_server_lets_a_newcomer_past_the_waiters) {
+BOOST_AUTO_TEST_CASE(no_trouble_of_the_server_lets_a_newcomer_past_the_waiters, *label("fault-115")) {
     std::mt19937 random(1);
     for (int i = 0; i != 12; ++i) {
         const auto what = static_cast<trouble>(i % 3);

@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
 }
 
 /// The loop is blocked for longer than `stall_timeout`. The next command is sent before the answer is read.
-BOOST_AUTO_TEST_CASE(a_server_whose_answers_are_unread_has_not_stalled) {
+BOOST_AUTO_TEST_CASE(a_server_whose_answers_are_unread_has_not_stalled, *label("fault-124")) {
     const redis_server server;
     auto settings = impatient_settings();
     settings.stall_timeout = 100ms;

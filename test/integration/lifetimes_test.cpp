@@ -27,7 +27,7 @@
 
 namespace {
 
-BOOST_AUTO_TEST_SUITE(lifetimes_test)
+BOOST_AUTO_TEST_SUITE(lifetimes_test, *boost::unit_test::label("fault-137"))
 
 using namespace colock;
 using namespace colock::test;

@@ -363,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_with_another_fingerprint_is_refused) {
 }
 
 /// The body does not run again, because its effect is there.
-BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_an_error_for_all_callers) {
+BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_an_error_for_all_callers, *label("fault-135")) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         const std::string longest(once_longest_result, 'x');
         const auto refused =
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(a_result_that_is_too_long_is_an_error_for_all_callers) {
 }
 
 /// The lease is renewed all the time, so renewals meet the record in place of the token.
-BOOST_AUTO_TEST_CASE(no_caller_is_told_a_loss_of_a_recorded_result) {
+BOOST_AUTO_TEST_CASE(no_caller_is_told_a_loss_of_a_recorded_result, *label("fault-118")) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         once_options often = persistent;
         often.lock.ttl = 2s;
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(no_caller_is_told_a_loss_of_a_recorded_result) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_of_once_cannot_be_detached) {
+BOOST_AUTO_TEST_CASE(a_lease_of_once_cannot_be_detached, *label("fault-133")) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         error refused;
         const auto body = [&](lease& held) -> asio::awaitable<std::string> {

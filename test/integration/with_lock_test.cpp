@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(the_body_may_abandon_the_lease) {
 }
 
 /// Nobody would release the lock then.
-BOOST_AUTO_TEST_CASE(a_body_that_moves_its_lease_out_is_an_error) {
+BOOST_AUTO_TEST_CASE(a_body_that_moves_its_lease_out_is_an_error, *label("fault-128")) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         lease taken;
         const auto take = [&](lease& held) -> asio::awaitable<std::string> {

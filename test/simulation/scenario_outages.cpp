@@ -161,7 +161,7 @@ const std::vector<scenario> outage_scenarios = {
      {restart_without_data, 2},
      {"quarantine_off", "quarantine_too_short"},
      quarantined(2)},
-    {"fault_24_sim_connected_later",
+    {"fault_121_sim_connected_later",
      "an instance takes commands only after the acquire, and then another one loses its data",
      {connected_later, 2},
      {"restored_by_the_next_renewal"},

@@ -3,7 +3,6 @@
 #include "runtime/key/lease_driver.hpp"
 
 #include "core/validity.hpp"
-#include "kinds/once/once.hpp"
 #include "runtime/client_context.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/key/key_queue.hpp"
@@ -330,10 +329,6 @@ void lease_driver::hand_over(handover_operation& asker) {
     }
     if (holders_.count() != 1) {
         asker.finish(lease_result::shared_by_others);
-        return;
-    }
-    if (&spec().policy->kind() == &kinds::once) {
-        asker.finish(lease_result::of_once);
         return;
     }
     handover text{std::string(spec().policy->kind().traits().name),

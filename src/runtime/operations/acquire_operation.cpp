@@ -431,7 +431,8 @@ void acquire_operation::resume(const event& e) {
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
-    if (step.attempt && (step.at_once || loop_.gate.admits_attempt())) {
+    // While the client connects, no instance is overloaded.
+    if (step.attempt && (step.at_once || instances_.starting() || loop_.gate.admits_attempt())) {
         if (step.at_once) {
             queue_->note_holders();
         }

@@ -34,7 +34,6 @@ enum class lease_result : std::uint8_t {
     of_a_mutex,        ///< It is neither a writer's nor a reader's.
     not_a_readers,
     shared_by_others,  ///< It has several holders.
-    of_once,           ///< It is for the body of `once`.
     cancelled,
 };
 

@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88
     }
 }
 
-/// Fault 88: one denial suffices, at any time.
-BOOST_FIXTURE_TEST_CASE(one_denial_before_the_deadline_reports_contended, three_servers,
-                        *label("fault-88")) {
+/// Silent servers may yet grant, unless an earlier attempt was denied.
+BOOST_FIXTURE_TEST_CASE(one_denial_reports_contended_only_after_a_denied_attempt, three_servers,
+                        *label("fault-123")) {
     const auto holder = ann->lock("a");
     const auto denied_before = bob->acquire("a", bob->usual_policy(), world().now() + 20ms);
     world().run_for(1ms);
@@ -95,9 +95,9 @@ BOOST_FIXTURE_TEST_CASE(one_denial_before_the_deadline_reports_contended, three_
     BOOST_TEST_REQUIRE(world().run_until(
         [&] { return denied_before->is_finished && denied_by_one->is_finished; }));
     BOOST_TEST((denied_before->outcome == acquire_outcome::contended));
-    BOOST_TEST((denied_by_one->outcome == acquire_outcome::contended));
-    BOOST_TEST(third->engine().parts().counts.contended == 1U);
-    BOOST_TEST(third->engine().parts().counts.unavailable == 0U);
+    BOOST_TEST((denied_by_one->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST(third->engine().parts().counts.contended == 0U);
+    BOOST_TEST(third->engine().parts().counts.unavailable == 1U);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_immediate_attempt_takes_one_round_trip, three_servers) {
@@ -260,6 +260,22 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_fails_if_the_quarantine_outlasts_its_deadline
         once->text ==
         "'a': 0 of 3 instances granted the lock, 2 required [server 0: quarantined, too young] "
         "[server 1: quarantined, too young] [server 2: quarantined, too young]");
+}
+
+/// The time is over before the first attempt to connect has ended.
+BOOST_AUTO_TEST_CASE(a_timed_attempt_is_made_while_the_client_connects, *label("fault-122")) {
+    virtual_deployment three(3);
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).is_up = false;
+        three.server(i).is_starting = true;
+    }
+    const auto client = three.make_client();
+    const auto timed = client->acquire("a", client->usual_policy(), three.world().now() + 10ms);
+    three.finish(timed);
+    BOOST_TEST((timed->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST(timed->text.find("0 of 3 instances granted the lock") != std::string::npos,
+               timed->text);
+    BOOST_TEST(client->engine().parts().counts.attempts == 1U);
 }
 
 // Only two of three servers can grant, and one of them fails while it is quarantined.

@@ -38,24 +38,6 @@ struct queue_place_settings {
 /// each waiter spins on what the waiter ahead will write: see `queue_ticket`. After a client has begun to
 /// watch, it asks for its position again. It therefore misses no change in between.
 ///
-/// A waiter is dead if its client has no ticket. The instance's clock goes on while the instance stands still,
-/// so tickets may end although their clients live. An instance therefore measures how long it has executed no
-/// command for the queue. The times, in units of `refresh`:
-///
-/// | time | what |
-/// |---|---|
-/// | 1 | A client sends `stay`. |
-/// | 0.5 | A ticket, or the record of the last command, is not renewed more often than that. |
-/// | 1.5 | After this silence, the instance may have stood still. |
-/// | 4 | A ticket lives for this time. For as long, nobody is dead after a silence. |
-///
-/// A `stay` leaves at least 3.5 to its ticket, so at least 2.5 when the next one is due. A standstill that is
-/// too short to be noticed takes at most 1.5 of that. One unit is left for a late `stay`. A living client
-/// breaks the silence once per unit, so half a unit of delay does not count as a standstill.
-///
-/// The queue ends a minute after the last command. This bounds the standstill that it outlives. Rare attempts
-/// behind dead waiters look like standstills. Therefore only three in a row count.
-///
 /// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class queue_place {
 public:
@@ -100,8 +82,7 @@ public:
 
     step resume(const event& e, time_point now);
 
-    /// Returns the client ahead, or 0 if there is none. After a standstill, it is `value_limit` in place of a
-    /// client without a ticket. A ticket of that number ends when the dead may be skipped.
+    /// Returns the client ahead, or 0 if there is none.
     [[nodiscard]] std::uint64_t before() const noexcept { return before_; }
 
 private:

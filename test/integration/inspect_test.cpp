@@ -572,7 +572,7 @@ BOOST_FIXTURE_TEST_CASE(the_script_of_an_inspection_writes_nothing, shared_serve
     server.command({"PEXPIRE", "x", "900"});
     BOOST_TEST(report().find("7:readers") == 0U);
     server.command({"DEL", "x"});
-    server.command({"ZADD", "x", "-60000", "semaphore:3", "50000", "permit:3*1:" + token});
+    server.command({"ZADD", "x", "-61000", "semaphore:3", "51000", "permit:3*1:" + token});
     server.command({"PEXPIRE", "x", "60000"});
     BOOST_TEST(report().starts_with("7:permits"));
     server.command({"DEL", "x"});

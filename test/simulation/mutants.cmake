@@ -184,7 +184,7 @@ colock_mutant(waits_for_the_silent "an attempt waits indefinitely for a silent i
 )
 colock_mutant(deadline_ignored "an acquire makes attempts after the caller's deadline" NEVER)
 colock_mutant(silence_is_a_denial "an acquire reports contended at its deadline without a denial"
-    FIND [[!= 0 ?]] WITH [[!= 0 || MUTANT ?]]
+    FIND [[fail($1 ?]] WITH [[fail(($1) || MUTANT ?]]
 )
 colock_mutant(front_is_always_in_the_way "a reader behind another reader of its client reports contended" ALWAYS)
 
@@ -658,14 +658,10 @@ colock_mutant(fifo_lost_attempt_keeps_its_place "a waiter whose attempt got no a
 colock_mutant(fifo_no_hand_off "no lease is handed off"
     FIND [[|| $1;]] WITH [[|| ($1 && !MUTANT);]]
 )
-colock_mutant(fifo_queue_not_kept "the queue does not record that the server executes commands" NEVER)
-colock_mutant(fifo_standstill_not_noticed "a ticket that ended while the server stood still is that of a dead client"
-    NEVER
+colock_mutant(fifo_queue_not_kept "the queue ends before the tickets of its waiters"
+    FIND [[< $1 then]] WITH [[== -1 then]]
 )
-colock_mutant(fifo_ticket_needs_memory "a ticket is renewed by a command that needs memory"
-    BEFORE [[redis.call('set', KEYS[2], '', 'px', 1)]]
-)
-colock_mutant(fifo_leave_ends_the_ticket "a leave ends the ticket of the other waiters of its client"
+colock_mutant(fifo_queue_not_kept_by_a_leave "a leave renews the ticket, and not the queue"
     FIND [[= $1]] WITH [[= 1]]
 )
 colock_mutant(fifo_leave_without_ticket "a leave does not write the ticket, so that the next client is not told" SKIP)

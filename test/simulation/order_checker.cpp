@@ -40,13 +40,12 @@ void order_checker::on_executed(const kinds::command& what, const core::vote& an
         return;
     }
     const std::string key(what.key);
-    const stored_waiters had = waiters_before(before, key, now);
+    const stored_waiters had = read_waiters(before, key, now);
     const stored_waiters has = read_waiters(after, key, now);
     if (had.is_foreign || has.is_foreign) {
         seen_.erase(key);
         return;
     }
-    longest_ticket_ = std::max(longest_ticket_, core::milliseconds(what.place_ttl));
     expect_kept(key, had, before, now);
     if (asks_for_turn(what) && answer.kind == core::vote_kind::granted &&
         !had.is_turn_of(sender_of(what))) {
@@ -54,33 +53,6 @@ void order_checker::on_executed(const kinds::command& what, const core::vote& an
     }
     expect_change(what, answer, had, has);
     seen_.insert_or_assign(key, has);
-}
-
-void order_checker::on_standstill(const small_redis::keyspace& keys, wall_milliseconds now,
-                                  true_time until) {
-    if (until - world_.now() < longest_ticket_ / 2) {
-        return;
-    }
-    // A ticket of this number shows that the server has stood still before. It covers a few in a row.
-    constexpr std::uint64_t standstill = std::uint64_t{1} << 53;
-    for (const auto& [key, all] : seen_) {
-        const bool is_first = !has_ticket(keys, key, standstill, now);
-        for (const stored_waiter& one : waiters_before(keys, key, now).members) {
-            if (one.lives && is_first) {
-                kept_[{key, one.client}] = until + longest_ticket_ / 2;
-            }
-        }
-    }
-}
-
-stored_waiters order_checker::waiters_before(const small_redis::keyspace& before,
-                                             const std::string& key, wall_milliseconds now) const {
-    stored_waiters result = read_waiters(before, key, now);
-    for (stored_waiter& one : result.members) {
-        const auto found = kept_.find({key, one.client});
-        one.lives = one.lives || (found != kept_.end() && world_.now() < found->second);
-    }
-    return result;
 }
 
 /// Checks that since the latest command only time has passed.

@@ -19,9 +19,6 @@
 namespace colock::simulation {
 namespace {
 
-/// A ticket of this number shows that the server has stood still.
-constexpr std::uint64_t standstill = std::uint64_t{1} << 53;
-
 using kinds::is_reader;
 
 /// Returns the token that a former writer had before it became a reader.
@@ -469,12 +466,11 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
 }
 
 /// Checks a denied turn. The lock must be held, or a living waiter must be ahead. While a slot moves, a
-/// ticket may be elsewhere. After a standstill, dead waiters count as alive for a while.
+/// ticket may be elsewhere.
 void server::expect_reason_to_wait(const kinds::command& command, const core::vote& answer,
                                    const small_redis::keyspace& before) {
     if (asks_for_turn(command) && answer.kind == core::vote_kind::denied && !moves_slot_ &&
         !read_key(before, command.key, wall_in_ms()).exists &&
-        !has_ticket(host_.keys(), command.key, standstill, wall_in_ms()) &&
         read_waiters(before, command.key, wall_in_ms()).is_turn_of(sender_of(command))) {
         world_.violation("instance", name_ + " denied a key that is free, and whose turn has come");
     }
@@ -657,7 +653,6 @@ void server::pause(duration how_long) {
         world_.tell(name_, "stands still for " + in_ms(how_long));
     }
     paused_until_ = std::max(paused_until_, world_.now() + how_long);
-    order_.on_standstill(host_.keys(), wall_in_ms(), paused_until_);
 }
 
 void server::become_another() {
@@ -775,7 +770,6 @@ void server::move_keys(server& to, const Predicate& is_moved) {
 }
 
 void server::jump(duration by) {
-    order_.forget();
     const bool forward = by > duration::zero();
     world_.count(forward ? fault::clock_jump_forward : fault::clock_jump_back);
     if (world_.tracing()) {
@@ -1056,13 +1050,10 @@ bool server::holds_anything(const std::string& key) const {
 }
 
 bool server::has_anything_of_waiters(const std::string& key) const {
-    constexpr wall_milliseconds minute = 60'000;
-    const std::string queue = waiters_of(key);
-    const std::string note = queue + ":" + std::to_string(standstill);
+    const std::string name = waiters_of(key);
     for (std::size_t i = 0; i != host_.keys().size(); ++i) {
         const small_redis::record& one = host_.keys()[i];
-        const bool may_stay = one.name == queue || one.name == note;
-        if (one.name.starts_with(queue) && one.expires > wall_in_ms() + (may_stay ? minute : -1)) {
+        if (one.name.starts_with(name) && one.expires >= wall_in_ms()) {
             return true;
         }
     }

@@ -16,18 +16,15 @@ local problem = check(queue, ticket)
 if problem then
     return problem
 end
-notice(queue, ticket, client_of(own), life)
-local dead = {}
 if redis.call('exists', KEYS[1]) == 0 then
-    local first
-    first, dead = first_of(queue, ticket, own, life)
+    local first, dead = first_of(queue, ticket, own)
     -- mutant: fifo_fenced_past_a_waiter
     if not first or client_of(first) == client_of(own) then
         local counter, is_there = next_count(KEYS[4], tonumber(ARGV[5]), true)
         if counter == nil then
             return cannot_go_on()
         end
-        try(queue, ticket)
+        try(queue, ticket, life)
         try_count(KEYS[4], is_there)
         keep_count(KEYS[4], counter, ARGV[6])  -- No token has a key before it is counted.
         redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
@@ -40,8 +37,5 @@ if redis.call('exists', KEYS[1]) == 0 then
 end
 if tonumber(ARGV[4]) > 0 then
     enter(queue, ticket, own, life)
-end
-if #dead == most_dead then
-    remove(queue, dead)  -- The next attempt skips more.
 end
 return 0

@@ -3,7 +3,7 @@
 -- KEYS[1]  The queue of the waiters: see waiters.lua.
 -- KEYS[2]  The ticket of the sender's client.
 -- ARGV[1]  The member of the sender in the queue.
--- ARGV[2]  How long to keep the ticket, in milliseconds.
+-- ARGV[2]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long.
 -- Returns  The number of the waiter directly before it, if that waiter is of the same client. The sender's
 --          own number if no waiter is before it. Otherwise 0: a waiter of another client is directly before
 --          it, or it was already in the queue.
@@ -15,5 +15,4 @@ local problem = check(KEYS[1], KEYS[2])
 if problem then
     return problem
 end
-notice(KEYS[1], KEYS[2], client_of(ARGV[1]), tonumber(ARGV[2]))
 return enter(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]))

@@ -35,12 +35,6 @@ std::string ticket_of(std::string_view key, std::uint64_t client) {
     return waiters_ticket_prefix(key).append(std::to_string(client));
 }
 
-// As in waiters.lua.
-constexpr core::duration waiters_life = std::chrono::minutes(1);
-constexpr std::uint64_t standstill_client = core::value_limit;
-constexpr std::size_t most_in_a_row = 3;
-constexpr std::size_t most_dead = 256;
-
 /// The queue of a key and the ticket of a client, in memory.
 class queue_in_memory {
 public:
@@ -53,11 +47,7 @@ public:
           entry_(keys.find(name_, now_)),
           all_(entry_ != nullptr ? entry_->as<waiters>() : nullptr),
           own_{command.ticket, command.place},
-          ttl_(core::milliseconds(command.place_ttl)) {
-        if (all_ != nullptr && command.step != step::leave) {
-            notice();
-        }
-    }
+          ttl_(command.place_ttl) {}
 
     /// Returns the vote if colock did not write one of the two keys.
     [[nodiscard]] std::optional<vote> problem() const {
@@ -71,14 +61,10 @@ public:
                    : std::optional(foreign_in_queue(ticket_));
     }
 
-    /// Removes some dead waiters at the front. Returns whether a waiter of this client is next, as first_of in
+    /// Removes the dead waiters at the front. Returns whether a waiter of this client is next, as first_of in
     /// waiters.lua does.
     bool is_our_turn() {
-        for (std::size_t i = 0;
-             all_ != nullptr && !all_->members.empty() && is_dead(all_->members.front()); ++i) {
-            if (i == most_dead) {
-                return false;
-            }
+        while (all_ != nullptr && !all_->members.empty() && is_dead(all_->members.front())) {
             erase(all_->members.front());
         }
         return all_ == nullptr || all_->members.empty() ||
@@ -94,7 +80,7 @@ public:
             return 0;
         }
         if (all_ == nullptr) {
-            entry_ = &keys_.put(name_, waiters(), now_ + waiters_life);
+            entry_ = &keys_.put(name_, waiters(), now_ + ttl_);
             all_ = entry_->as<waiters>();
         }
         const waiters::member last = all_->members.empty() ? own_ : all_->members.back();
@@ -115,7 +101,7 @@ public:
         if (ticket == nullptr || !has(own_.place) || !has(command_.value)) {
             return vote::denied(key_state::absent);
         }
-        if (ticket->expires - now_ < ttl_ * 7 / 8) {
+        if (ticket->expires - now_ < ttl_ / 2) {
             write_ticket();
         }
         const std::size_t before = all_->members.size();
@@ -127,18 +113,13 @@ public:
             return vote::granted(0);
         }
         auto place = std::ranges::find(all_->members, own_);
-        std::size_t dead = 0;
         while (place != all_->members.begin()) {
             --place;
             if (place->client != own_.client) {
-                if (dead == most_dead || has_ticket(place->client)) {
+                if (lives(place->client)) {
                     return vote::granted(place->client);
                 }
-                if (is_settling()) {
-                    return vote::granted(standstill_client);
-                }
                 place = all_->members.erase(place);
-                ++dead;
             }
         }
         return vote::granted(0);
@@ -151,43 +132,15 @@ private:
                    all_->members.end();
     }
 
-    [[nodiscard]] bool has_ticket(std::uint64_t client) const {
-        return keys_.find(ticket_of(command_.key, client), now_) != nullptr;
-    }
-
-    /// Does the same as notice in waiters.lua.
-    void notice() {
-        const core::duration silence = now_ + waiters_life - entry_->expires;
-        if (silence >= core::duration::zero() && silence < ttl_ / 8) {
-            return;
-        }
-        entry_->expires = now_ + waiters_life;
-        const std::string name = ticket_of(command_.key, standstill_client);
-        table::entry* const noted = keys_.find(name, now_);
-        if (silence <= ttl_ * 3 / 8) {
-            if (noted != nullptr && !is_settling()) {
-                keys_.erase(name);
-            }
-            return;
-        }
-        const std::string* const text = noted != nullptr ? noted->as<std::string>() : nullptr;
-        const std::size_t in_a_row = text != nullptr ? text->size() : 0;  // It is unary here.
-        if (in_a_row < most_in_a_row) {
-            keys_.put(name, std::string(in_a_row + 1, '1'), now_ + waiters_life);
-        }
-    }
-
-    /// Returns whether the last standstill ended less than a ticket's ttl ago. Then nobody is dead.
-    [[nodiscard]] bool is_settling() const {
-        table::entry* const noted = keys_.find(ticket_of(command_.key, standstill_client), now_);
-        return noted != nullptr && noted->expires > now_ + waiters_life - ttl_;
+    [[nodiscard]] bool lives(std::uint64_t client) const {
+        return client == own_.client ||
+               keys_.find(ticket_of(command_.key, client), now_) != nullptr;
     }
 
     /// Returns whether a waiter is dead, as first_of in waiters.lua does. A smaller number of this client
     /// was left behind.
     [[nodiscard]] bool is_dead(waiters::member one) const {
-        return one.client == own_.client ? one.place < own_.place
-                                         : !has_ticket(one.client) && !is_settling();
+        return one.client == own_.client ? one.place < own_.place : !lives(one.client);
     }
 
     /// Writes the ticket. This never shortens its remaining time.
@@ -195,6 +148,7 @@ private:
         const table::entry* const ticket = keys_.find(ticket_, now_);
         const core::time_point end = now_ + ttl_;
         keys_.put(ticket_, {}, ticket != nullptr ? std::max(ticket->expires, end) : end);
+        entry_->expires = std::max(entry_->expires, now_ + ttl_);
     }
 
     void erase(const waiters::member one) {
@@ -223,7 +177,7 @@ private:
     table::entry* entry_;
     waiters* all_;
     waiters::member own_;
-    core::duration ttl_;
+    core::milliseconds ttl_;
 };
 
 class waiters_kind final : public queue_kind {

@@ -4,12 +4,10 @@
 -- KEYS[2]  The ticket of the client.
 -- ARGV[1]  The member of the client's first waiter.
 -- ARGV[2]  The member of its last waiter.
--- ARGV[3]  How long to keep the ticket, in milliseconds. A negative value means that the slot is being moved to
---          this node. The tickets of other clients may then be at the other node, so all clients count as alive.
--- Returns  The number of the client before this one, or 0 if there is none. After a standstill of the server,
---          2^53 in place of a client without a ticket. -1 if some places may be missing.
---
--- It needs no memory: the server never refuses PEXPIRE and ZREM for lack of memory.
+-- ARGV[3]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. A negative
+--          value means that the slot is being moved to this node. The tickets of other clients may then be at
+--          the other node, so all clients count as alive.
+-- Returns  The number of the client before this one, or 0 if there is none. -1 if some places may be missing.
 
 --@include ../look.lua
 --@include waiters.lua
@@ -19,7 +17,6 @@ local problem = check(queue, ticket)
 if problem then
     return problem
 end
-notice(queue, ticket, client_of(ARGV[1]), life)
 -- While there was no ticket, any place of this client may have been skipped.
 local rank = redis.call('zrank', queue, ARGV[1])
 local left = redis.call('pttl', ticket)
@@ -31,20 +28,22 @@ end
 local before, dead, ended = 0, {}, {}
 if tonumber(ARGV[3]) > 0 then
     local first
-    first, ended = first_of(queue, ticket, ARGV[1], life)
+    first, ended = first_of(queue, ticket, ARGV[1])
     if client_of(first) ~= client_of(ARGV[1]) then
-        before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]), life)
+        before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]))
     end
 else
     before = client_before(queue, rank)
 end
--- The ticket is renewed once per refresh, because that notifies the client behind. It is also renewed if dead
+-- The ticket is written only rarely, because a write notifies the client behind. It is also written if dead
 -- places at the front are removed. One of them may be a place that this client had left behind.
 -- mutant: fifo_ticket_not_kept, fifo_left_place_ends_unnoticed
-local is_renewed = left < life * 7 / 8 or ended[1] ~= nil
-if is_renewed then
-    -- mutant: fifo_ticket_needs_memory
-    redis.call('pexpire', ticket, math.max(left, life))
+local is_written = left < life / 2 or ended[1] ~= nil
+if is_written or dead[1] then
+    try(queue, ticket, life)
+end
+if is_written then
+    write_ticket(ticket, life)
 end
 remove(queue, dead)
 remove(queue, ended)

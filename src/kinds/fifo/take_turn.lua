@@ -7,7 +7,8 @@
 -- ARGV[1]  The token.
 -- ARGV[2]  The ttl of the key, in milliseconds.
 -- ARGV[3]  The member of the sender in the queue.
--- ARGV[4]  How long to keep the ticket, in milliseconds. Negative if the sender does not wait.
+-- ARGV[4]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative if
+--          the sender does not wait.
 -- Returns  OK if the key was acquired, otherwise 0.
 
 -- The usual case: there is no queue.
@@ -24,15 +25,12 @@ local problem = check(queue, ticket)
 if problem then
     return problem
 end
-notice(queue, ticket, client_of(own), life)
-local dead = {}
 -- mutant: fifo_try_goes_past
 if redis.call('exists', KEYS[1]) == 0 then
-    local first
-    first, dead = first_of(queue, ticket, own, life)
+    local first, dead = first_of(queue, ticket, own)
     -- mutant: fifo_past_a_waiter
     if not first or client_of(first) == client_of(own) then
-        try(queue, ticket)
+        try(queue, ticket, life)
         taken = redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
         remove(queue, dead)
         if first then
@@ -44,8 +42,5 @@ end
 -- mutant: fifo_try_leaves_a_place
 if tonumber(ARGV[4]) > 0 then
     enter(queue, ticket, own, life)
-end
-if #dead == most_dead then
-    remove(queue, dead)  -- The next attempt skips more.
 end
 return 0

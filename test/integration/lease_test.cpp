@@ -239,7 +239,8 @@ void expect_all_named(const error& e, servers& gone) {
                e.message());
 }
 
-BOOST_AUTO_TEST_CASE(a_release_after_the_end_of_close_says_that_the_client_was_closed, *label("fault-125")) {
+BOOST_AUTO_TEST_CASE(a_release_after_the_end_of_close_says_that_the_client_was_closed,
+                     *label("fault-125")) {
     run_test([&]() -> asio::awaitable<void> {
         config of = instances.config();
         of.close_timeout = 50ms;

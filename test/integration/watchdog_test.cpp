@@ -189,7 +189,8 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_killed_and_restarted) {
 }
 
 /// The first lease of a client is granted while one server cannot be reached. No renewal is due for long.
-BOOST_AUTO_TEST_CASE(a_server_that_is_connected_later_gets_the_key_before_the_next_renewal, *label("fault-121")) {
+BOOST_AUTO_TEST_CASE(a_server_that_is_connected_later_gets_the_key_before_the_next_renewal,
+                     *label("fault-121")) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         three[2].kill();
@@ -203,7 +204,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_connected_later_gets_the_key_before_the_ne
 }
 
 /// One server cannot be reached during a renewal, and its key expires.
-BOOST_AUTO_TEST_CASE(a_server_that_is_back_gets_its_key_before_the_next_renewal, *label("fault-121")) {
+BOOST_AUTO_TEST_CASE(a_server_that_is_back_gets_its_key_before_the_next_renewal,
+                     *label("fault-121")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);

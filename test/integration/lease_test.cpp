@@ -256,6 +256,23 @@ BOOST_AUTO_TEST_CASE(a_release_after_the_end_of_close_says_that_the_client_was_c
     }());
 }
 
+/// Its keys are gone, so the end of the client changes nothing.
+BOOST_AUTO_TEST_CASE(a_lost_lease_has_the_same_result_after_the_end_of_close) {
+    run_test([&]() -> asio::awaitable<void> {
+        config of = instances.config();
+        of.close_timeout = 50ms;
+        client locks(co_await asio::this_coro::executor, of);
+        lease held = co_await mutex(locks, "x", renewed_every(50ms, 1min)).acquire();
+        instances.flush();
+        co_await held.wait_lost();
+        BOOST_TEST((held.loss() == errc::lease_lost));
+        co_await locks.close(asio::as_tuple);
+        const auto [e, result] = co_await held.release(asio::as_tuple);
+        BOOST_TEST(!e, e.message());
+        BOOST_TEST((result == release_result::expired));
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     run_test([&]() -> asio::awaitable<void> {
         servers gone(3);

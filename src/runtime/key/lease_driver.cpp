@@ -723,15 +723,19 @@ void lease_driver::on_closed() {
     const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
     if (is_at_key()) {  // A lost lease that the holder has not released, or whose release waits.
-        rare().is_cut_off = true;
+        // A lease that was lost before has its result without the instances.
+        rare().is_cut_off = machine_.outcome() == core::release_outcome::no_quorum;
         queue_->on_disconnected(*this, client_.turn.now());
     }
     end();
     if (resolves) {
         on_resolved();
     }
-    while (!release_waiters_.empty()) {
+    while (rare_ && rare_->is_cut_off && !release_waiters_.empty()) {
         release_waiters_.front().finish(lease_result::closed);
+    }
+    if (!release_waiters_.empty()) {
+        resolve(*machine_.outcome());
     }
     forget_if_over();
 }

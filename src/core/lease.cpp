@@ -749,7 +749,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
         case kind::accepting:
             return give_back(giving::accepting(e.index), now);
         case kind::timer:
-            return give_back(giving::timer(), now);
+            return give_back(giving::timer(e.instances_answer), now);
         default:
             return {};
     }

@@ -133,6 +133,8 @@ public:
             close,    ///< The client closes. A held lease is lost.
         };
         kind_type kind = kind_type::start;
+        /// For `timer`: whether a quorum of instances has answered within `instance_timeout`.
+        bool instances_answer = false;
         std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};
         const core::vote* vote = nullptr;
@@ -161,6 +163,11 @@ public:
         static event extend(duration ttl) {
             event e = just(kind_type::extend);
             e.ttl = ttl;
+            return e;
+        }
+        static event timer(bool instances_answer) {
+            event e = just(kind_type::timer);
+            e.instances_answer = instances_answer;
             return e;
         }
         static event just(kind_type kind) {

@@ -29,6 +29,7 @@ lease_step release::resume(const event& e, time_point now) {
     switch (e.kind) {
         case event::kind_type::start:
             started_at_ = now;
+            answer_due_ = now + settings_.instance_timeout;
             break;
         case event::kind_type::vote:
             on_vote(e.index, *e.vote, now);
@@ -43,6 +44,9 @@ lease_step release::resume(const event& e, time_point now) {
             }
             break;
         case event::kind_type::timer:
+            if (e.instances_answer) {  // They are busy, and not silent.
+                answer_due_ = std::max(answer_due_, now + settings_.instance_timeout / 4);
+            }
             break;
     }
     return advance(now);
@@ -155,8 +159,7 @@ lease_step release::advance(time_point now) {
     if (count(progress::sent) + count(progress::to_retry) == 0) {
         return end(step);
     }
-    const time_point answer_due =
-        status_ == status::asking ? started_at_ + settings_.instance_timeout : never;
+    const time_point answer_due = status_ == status::asking ? answer_due_ : never;
     step.until = std::min({retry_at_, answer_due, gone_at()});
     return step;
 }
@@ -186,7 +189,7 @@ std::optional<release_outcome> release::outcome(time_point now) const {
         return release_outcome::expired;
     }
     const bool all_answered = count(progress::to_send) + count(progress::sent) == 0;
-    if (!all_answered && !all_gone && now < started_at_ + settings_.instance_timeout) {
+    if (!all_answered && !all_gone && now < answer_due_) {
         return std::nullopt;
     }
     // Some instances do not reply. If a quorum has replied, nothing contradicts that the lease was held.

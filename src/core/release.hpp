@@ -54,20 +54,26 @@ public:
             timer,      ///< The time to wait for has come.
         };
         kind_type kind = kind_type::start;
+        /// For `timer`: whether a quorum still answers earlier commands.
+        bool instances_answer = false;
         std::size_t index = 0;
         const core::vote* vote = nullptr;
 
         static event start() { return {}; }
         /// The event refers to the vote.
         static event voted(std::size_t index, const core::vote& v) {
-            return {kind_type::vote, index, &v};
+            return {kind_type::vote, false, index, &v};
         }
         /// The event refers to the vote.
         static event late(std::size_t index, const core::vote& v) {
-            return {kind_type::late_vote, index, &v};
+            return {kind_type::late_vote, false, index, &v};
         }
-        static event accepting(std::size_t index) { return {kind_type::accepting, index, nullptr}; }
-        static event timer() { return {kind_type::timer, 0, nullptr}; }
+        static event accepting(std::size_t index) {
+            return {kind_type::accepting, false, index, nullptr};
+        }
+        static event timer(bool instances_answer = false) {
+            return {kind_type::timer, instances_answer, 0, nullptr};
+        }
     };
 
     /// The instances in `holding` may hold the token, and the others are known not to. Of these, the
@@ -83,8 +89,7 @@ public:
 
     /// Returns whether an instance that was sent the command may still reply within its timeout.
     [[nodiscard]] bool awaits_answer(time_point now) const noexcept {
-        return count(progress::to_send) + count(progress::sent) != 0 &&
-               now < started_at_ + settings_.instance_timeout;
+        return count(progress::to_send) + count(progress::sent) != 0 && now < answer_due_;
     }
 
     /// Returns whether the instances that may have the token could be a quorum. A late grant may make this
@@ -146,6 +151,7 @@ private:
     status status_ = status::asking;
     std::uint32_t tries_ = 0;
     time_point started_at_{};
+    time_point answer_due_{};  // The replies are silence then.
     time_point retry_at_ = never;
     release_settings settings_;
     std::uint64_t random_;

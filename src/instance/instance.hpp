@@ -91,6 +91,12 @@ public:
     /// Returns whether locks may be acquired on it.
     [[nodiscard]] virtual bool ready() const noexcept = 0;
 
+    /// Returns whether it is connected and has not stalled. It may be quarantined.
+    [[nodiscard]] virtual bool takes_commands(core::time_point /*now*/) const { return ready(); }
+
+    /// Returns whether it has answered since then, or has nothing to answer.
+    [[nodiscard]] virtual bool answers_since(core::time_point /*then*/) const { return false; }
+
     /// Returns how many more commands it can be sent with replies near their unloaded delay. Returns
     /// `unlimited` if it has no limit or accepts no commands.
     [[nodiscard]] virtual std::size_t room() const noexcept { return unlimited; }

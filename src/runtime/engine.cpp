@@ -114,7 +114,8 @@ void engine::turn() {
 void engine::admit() {
     const core::time_point now = parts_.turn.recent_time();
     const std::size_t room = parts_.instances.room(now);
-    parts_.gate.open(room - std::min(room, parts_.out.size()), now);
+    parts_.gate.open(room - std::min(room, parts_.out.size()), parts_.instances.take_commands(now),
+                     now);
 }
 
 void engine::on_pending(std::size_t /*index*/) {
@@ -131,6 +132,9 @@ void engine::wake() {
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
     const bool is_back = parts_.instances.update();
+    if (is_back && parts_.gate.has_waiters()) {
+        parts_.gate.look_for_room();
+    }
     if (parts_.instances.update(index)) {
         restore_keys(index);
     }

@@ -34,11 +34,15 @@ std::vector<instance::status> instance_group::states() const {
     return result;
 }
 
+template <typename Predicate>
+bool instance_group::is_quorum(const Predicate& is_so) const {
+    return static_cast<std::size_t>(std::ranges::count_if(instances_, is_so)) >=
+           core::quorum_of(instances_.size());
+}
+
 bool instance_group::update() noexcept {
-    const auto ready = std::count_if(instances_.begin(), instances_.end(),
-                                     [](const auto& one) { return one->ready(); });
-    const bool had_quorum = std::exchange(
-        has_quorum_, static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size()));
+    const bool had_quorum =
+        std::exchange(has_quorum_, is_quorum([](const auto& one) { return one->ready(); }));
     return has_quorum_ && !had_quorum;
 }
 
@@ -58,6 +62,14 @@ bool instance_group::starting() const {
 
 bool instance_group::starting(std::size_t index) const noexcept {
     return instances_[index]->starting();
+}
+
+bool instance_group::take_commands(core::time_point now) const {
+    return is_quorum([now](const auto& one) { return one->takes_commands(now); });
+}
+
+bool instance_group::answer_since(core::time_point then) const {
+    return is_quorum([then](const auto& one) { return one->answers_since(then); });
 }
 
 std::size_t instance_group::room(core::time_point now) {

@@ -50,6 +50,12 @@ public:
     /// Returns whether the first attempt to connect to an instance is in progress.
     [[nodiscard]] bool starting(std::size_t index) const noexcept;
 
+    /// Returns whether a quorum takes commands.
+    [[nodiscard]] bool take_commands(core::time_point now) const;
+
+    /// Returns whether a quorum has answered since then, or has nothing to answer.
+    [[nodiscard]] bool answer_since(core::time_point then) const;
+
     /// Returns how many more commands all instances have room for. Ignores instances without room for some
     /// time, if the others are a quorum.
     [[nodiscard]] std::size_t room(core::time_point now);
@@ -66,6 +72,10 @@ public:
               core::time_point now);
 
 private:
+    /// Returns whether this is so for a quorum.
+    template <typename Predicate>
+    [[nodiscard]] bool is_quorum(const Predicate& is_so) const;
+
     list instances_;
     bool has_quorum_ = false;                   // A quorum is ready.
     core::instance_set ready_;                  // At the latest change of each.

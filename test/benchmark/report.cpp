@@ -159,6 +159,40 @@ void add_overload_bounds(std::vector<bound>& all) {
     }
 }
 
+/// Adds a set of bounds of the workload `outage` for each kind of instance.
+void add_outage_bounds(std::vector<bound>& all) {
+    struct disaster {
+        std::string name;
+        json parameters;
+        double most_ms;
+    };
+    const auto with = [](int instances, int sentinel, int cluster, int busy) {
+        return json{{"instances", instances},
+                    {"sentinel", sentinel},
+                    {"cluster", cluster},
+                    {"busy", busy},
+                    {"stops", 1}};
+    };
+    const std::vector<disaster> disasters{
+        {"3 servers", with(3, 0, 0, 0), 6000},
+        {"3 servers, 8 busy loops", with(3, 0, 0, 8), 12'000},
+        {"a Sentinel", with(1, 1, 0, 0), 6000},
+        {"a Cluster", with(1, 0, 1, 0), 6000},
+    };
+    for (const disaster& one : disasters) {
+        const std::string where = " after an outage, " + one.name;
+        const auto of = [&](const char* figure) {
+            return measure{"outage", one.parameters, "80000", nullptr, figure};
+        };
+        all.insert(all.end(),
+                   {at_most(one.most_ms, "ms until the rate is back" + where, of("back_ms")),
+                    at_most(2, "attempts per acquire" + where, of("attempts_per_acquire")),
+                    at_most(0, "attempts without a quorum" + where, of("attempts_without_quorum")),
+                    at_most(0, "leases lost" + where, of("lost")),
+                    at_most(2, "memory / before" + where, of("memory_ratio"))});
+    }
+}
+
 /// A throughput that is compared with that of a mutex, at 1,000 tasks.
 struct against_mutex {
     const char* what;
@@ -330,6 +364,7 @@ std::vector<bound> all_bounds() {
                       {"16 permits, half full", "half full", "semaphore", 0.6}});
     add_full_semaphore_bounds(all);
     add_overload_bounds(all);
+    add_outage_bounds(all);
     return all;
 }
 

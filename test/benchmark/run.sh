@@ -42,6 +42,8 @@ Workloads that run only if --workload names them:
   multi           a multi_mutex of 2, 4 and 16 names compared with a mutex
   overload        1,000 and 100,000 tasks with a lock each, while the client holds 1,000 leases. With 1, 3 and 5 servers,
                   with one of five stopped or 100 ms away, and with half a core for the client.
+  outage          20,000, 40,000 and 80,000 tasks with a lock each, while all servers stop for 3 s. With 3 servers, also beside
+                  8 busy loops, with a Sentinel and with a Cluster.
   cluster         a Redis Cluster of one master and of three, at full speed and with limited speed
   native_release  releases on Valkey by its own command and by a script
 

@@ -147,6 +147,7 @@ const std::vector<workload_entry>& workloads() {
         {"versioned", false, run_versioned},
         {"once", false, run_once},
         {"overload", false, run_overload},
+        {"outage", false, run_outage},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // Needs servers that have the command.
     };

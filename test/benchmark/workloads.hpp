@@ -30,6 +30,10 @@ void run_watchdog(campaign& all);
 /// Runs more tasks than the servers can serve. The client also holds leases that it must not lose.
 void run_overload(campaign& all);
 
+/// Stops all servers for some seconds while many tasks want locks. The client also holds leases that it must
+/// not lose.
+void run_outage(campaign& all);
+
 /// Runs the workload `cluster`: the workload `uncontended` on a Redis Cluster of one master and of three. The
 /// masters run at full speed, or each is stopped for most of the time. In the second case the masters are the
 /// bottleneck, not the client.

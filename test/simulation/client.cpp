@@ -180,6 +180,9 @@ public:
     [[nodiscard]] bool ready() const noexcept override {
         return !client_.stopped_ && client_.routes_[index_]->ready();
     }
+    [[nodiscard]] bool takes_commands(core::time_point /*now*/) const override {
+        return !client_.stopped_ && client_.routes_[index_]->connected();
+    }
     [[nodiscard]] bool starting() const noexcept override { return false; }
     [[nodiscard]] std::size_t room() const noexcept override {
         return ready() ? client_.flows_[index_].room() : unlimited;
@@ -1684,13 +1687,16 @@ void client::expect_counted() {
 }
 
 /// Checks the interval between attempts. A waiting writer must attempt again before its writer mark expires.
-/// A reader must attempt from time to time, even if other clients are ahead.
+/// A reader must attempt from time to time, even if other clients are ahead. Without a quorum, nobody must.
 void client::expect_attempts(acquiring& waiting) {
     if (!waiting.running() || engine_->closing()) {
         return;
     }
     if (has_others_in_front(waiting)) {
         waiting.first_since = now();
+    }
+    if (!engine_->parts().gate.has_quorum()) {
+        without_quorum_ = now();
     }
     const token_life* const last = waiting.attempts.empty() ? nullptr : waiting.attempts.back();
     const bool reads = waiting.spec().admission().shares_lease();
@@ -1700,7 +1706,8 @@ void client::expect_attempts(acquiring& waiting) {
     if (interval == core::duration::zero() || (last == nullptr && !reads)) {
         return;
     }
-    const core::time_point since = last == nullptr ? waiting.first_since : last->asked;
+    const core::time_point since =
+        std::max(last == nullptr ? waiting.first_since : last->asked, without_quorum_);
     if (clock_.at(paused_until_) <= since &&
         now() > since + interval + 2 * policy.lease.instance_timeout) {
         world_.violation(reads ? "bounded wait" : "no reader before a waiting writer",

@@ -436,6 +436,7 @@ private:
     core::time_point submitted_since_{};  // The start time of the next batch.
     std::uint64_t renewals_ = 0;
     true_time paused_until_{};
+    core::time_point without_quorum_ = core::time_point::min();  // The last time without one.
     true_time end_{};
     core::time_point closing_since_{};
     bool closed_ = false;  // Closed, and the checker has seen this.

@@ -621,6 +621,10 @@ void route::close() {
     }
 }
 
+bool route::connected() const {
+    return std::ranges::any_of(links_, [](const link& one) { return one.to->ready(); });
+}
+
 bool route::ready() const {
     return std::ranges::any_of(links_, [this](const link& one) {
         return one.to->ready() && client_.now() >= one.to->quarantined_until();

@@ -45,6 +45,8 @@ public:
 
     /// Returns whether the instance accepts acquires.
     [[nodiscard]] bool ready() const;
+    /// Returns whether a server is connected. It may be quarantined.
+    [[nodiscard]] bool connected() const;
     /// As `instance::keeper_id` of a ready instance.
     [[nodiscard]] virtual std::uint64_t keeper_id() const = 0;
     /// Returns the end of the quarantine of a reachable instance.

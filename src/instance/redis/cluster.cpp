@@ -897,6 +897,17 @@ void cluster::wake_at(core::time_point time) {
         });
 }
 
+bool cluster::takes_commands(core::time_point now) const {
+    return std::ranges::any_of(
+        nodes_, [now](const auto& one) { return one.second.where->takes_commands(now); });
+}
+
+/// Each node must, because it is not known which one has the key.
+bool cluster::answers_since(core::time_point then) const {
+    return std::ranges::all_of(
+        nodes_, [then](const auto& one) { return one.second.where->answers_since(then); });
+}
+
 /// Returns the sum over all nodes. Only when an attempt is sent is it known which node it goes to.
 std::size_t cluster::room() const noexcept {
     std::size_t result = 0;

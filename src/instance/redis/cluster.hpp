@@ -58,6 +58,8 @@ public:
     [[nodiscard]] bool ready() const noexcept override;
     [[nodiscard]] bool starting() const noexcept override;
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override;
+    [[nodiscard]] bool takes_commands(core::time_point now) const override;
+    [[nodiscard]] bool answers_since(core::time_point then) const override;
     [[nodiscard]] std::size_t room() const noexcept override;
     [[nodiscard]] status snapshot() const override;
 

@@ -117,6 +117,9 @@ public:
         return expected_.empty() ? core::never : expected_.front().sent_at;
     }
 
+    /// Returns the time of the latest read.
+    [[nodiscard]] core::time_point read_at() const noexcept { return read_at_; }
+
     /// Returns whether the socket has bytes that were not read yet.
     [[nodiscard]] virtual bool has_unread() const noexcept = 0;
 

@@ -47,6 +47,12 @@ public:
     void stop() override;
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) override;
     [[nodiscard]] bool ready() const noexcept override { return master_ && master_->ready(); }
+    [[nodiscard]] bool takes_commands(core::time_point now) const override {
+        return master_ && master_->takes_commands(now);
+    }
+    [[nodiscard]] bool answers_since(core::time_point then) const override {
+        return master_ && master_->answers_since(then);
+    }
     [[nodiscard]] std::size_t room() const noexcept override {
         return ready() ? master_->room() : unlimited;
     }

@@ -31,6 +31,12 @@ public:
         node_->send(commands, now);
     }
     [[nodiscard]] bool ready() const noexcept override { return node_->ready(); }
+    [[nodiscard]] bool takes_commands(core::time_point now) const override {
+        return node_->takes_commands(now);
+    }
+    [[nodiscard]] bool answers_since(core::time_point then) const override {
+        return node_->answers_since(then);
+    }
     [[nodiscard]] std::size_t room() const noexcept override {
         return node_->ready() ? node_->room() : unlimited;
     }

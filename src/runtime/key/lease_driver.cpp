@@ -220,7 +220,10 @@ void lease_driver::on_time(core::time_point now) {
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
         send_release();
     } else {
-        drive(event::just(event::kind_type::timer), now);
+        const bool waits_for_release = machine_.releasing() && !machine_.outcome();
+        drive(event::timer(waits_for_release &&
+                           client_.instances.answer_since(now - client_.settings.instance_timeout)),
+              now);
     }
 }
 

@@ -34,6 +34,9 @@ protected:
 /// Flow control: releases and attempts wait here until the instances have room for them. All releases precede
 /// all attempts. Each kind is in FIFO order. Renewals and roll-backs of attempts bypass the gate. They are
 /// sent immediately and use the room of the others.
+///
+/// While no quorum accepts attempts, attempts with time to wait stay here. An attempt costs as much as a lock,
+/// and thousands of them would keep the client from its connections.
 class send_gate final : private timed {
 public:
     send_gate(turn_clock& when, timers& alarms, statistics& counts)
@@ -43,9 +46,15 @@ public:
     ~send_gate() { alarms_.stop_waiting(*this); }
 
     /// Returns whether an attempt may be sent immediately. If not, the caller waits.
-    // mutant: attempts_pass_the_gate
-    [[nodiscard]] bool admits_attempt() noexcept { return !has_waiters() && take_room(); }
+    [[nodiscard]] bool admits_attempt() noexcept {
+        // mutant: attempts_pass_the_gate
+        return releases_.empty() && attempts_.empty() && take_room();
+    }
     void wait_for_attempt(gated& one) { push(attempts_, one); }
+
+    /// Returns whether a quorum accepted attempts in the last turn.
+    [[nodiscard]] bool has_quorum() const noexcept { return has_quorum_; }
+    void wait_for_quorum(gated& one) { push(without_quorum_, one); }
 
     /// Returns whether a release may be sent immediately. If not, the caller waits.
     [[nodiscard]] bool admits_release() noexcept { return releases_.empty() && take_room(); }
@@ -60,7 +69,7 @@ public:
     }
 
     [[nodiscard]] bool has_waiters() const noexcept {
-        return !releases_.empty() || !attempts_.empty();
+        return !releases_.empty() || !attempts_.empty() || !without_quorum_.empty();
     }
 
     /// Schedules a turn, because the instances may have room. If there is no memory for that, the turn
@@ -73,15 +82,21 @@ public:
     }
 
     /// Admits waiters up to the current room on the instances.
-    void open(std::size_t room, core::time_point now) {
+    void open(std::size_t room, bool has_quorum, core::time_point now) {
         room_ = room;
-        while (has_waiters() && take_room()) {
+        has_quorum_ = has_quorum;
+        if (has_quorum) {
+            attempts_.splice(attempts_.begin(), without_quorum_);
+        }
+        while ((!releases_.empty() || !attempts_.empty()) && take_room()) {
             gated& one = releases_.empty() ? attempts_.front() : releases_.front();
             leave(one);
             one.on_admitted(now);
         }
-        if (has_waiters()) {
+        if (!releases_.empty() || !attempts_.empty()) {
             alarms_.wait(*this, now + longest_pause);
+        } else if (!without_quorum_.empty()) {
+            alarms_.wait(*this, now + 10 * longest_pause);
         }
     }
 
@@ -115,6 +130,8 @@ private:
     statistics& counts_;
     list releases_;
     list attempts_;
+    list without_quorum_;  // Attempts that wait for one.
+    bool has_quorum_ = true;
     std::size_t room_ = 0;
 };
 

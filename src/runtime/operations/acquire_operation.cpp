@@ -256,7 +256,7 @@ bool acquire_operation::may_receive() const noexcept {
         case stage::waiting_for_turn:
             return true;
         case stage::attempting:
-            return machine_->backing_off();
+            return machine_->backing_off() || at_gate::is_linked();
         default:
             return false;
     }
@@ -431,8 +431,11 @@ void acquire_operation::resume(const event& e) {
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
-    // While the client connects, no instance is overloaded.
-    if (step.attempt && (step.at_once || instances_.starting() || loop_.gate.admits_attempt())) {
+    if (step.attempt && waits_for_quorum(now)) {
+        wait_for_quorum(now);
+        // While the client connects, no instance is overloaded.
+    } else if (step.attempt &&
+               (step.at_once || instances_.starting() || loop_.gate.admits_attempt())) {
         if (step.at_once) {
             queue_->note_holders();
         }
@@ -441,7 +444,7 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
         wait_to_be_sent(now);
     } else if (step.failed) {
         finish(closing_ ? core::acquire_outcome::closed : *step.failed);
-    } else {
+    } else if (!at_gate::is_linked()) {
         wait(std::min(step.until, lets_others_pass_at()));
     }
 }
@@ -479,8 +482,29 @@ void acquire_operation::wait_to_be_sent(core::time_point now) {
     wait(send_until_);
 }
 
+/// Returns when it stops to wait for a quorum.
+core::time_point acquire_operation::end_of_outage_wait(core::time_point now) const noexcept {
+    return std::min(
+        deadline_, std::min(machine_->no_quorum_since(), now) + spec_->policy->unavailable_timeout);
+}
+
+/// Returns whether its attempt waits until a quorum takes commands. The first attempt of an operation without
+/// time to wait does not. Neither do the attempts of an operation that has a limited number of them.
+bool acquire_operation::waits_for_quorum(core::time_point now) const noexcept {
+    return !loop_.gate.has_quorum() && !adopts() && spec_->policy->attempts == 0 &&
+           (machine_->attempts() > 1 || now < end_of_outage_wait(now));
+}
+
+void acquire_operation::wait_for_quorum(core::time_point now) {
+    send_until_ = end_of_outage_wait(now);
+    loop_.gate.wait_for_quorum(*this);
+    wait(send_until_);
+}
+
 void acquire_operation::on_admitted(core::time_point now) {
-    if (now < send_until_) {
+    if (waits_for_quorum(now)) {
+        wait_for_quorum(now);
+    } else if (now < send_until_) {
         machine_->sent_at(now);
         begin_attempt(now);
     } else {
@@ -489,8 +513,11 @@ void acquire_operation::on_admitted(core::time_point now) {
 }
 
 void acquire_operation::give_up_sending(core::time_point now) {
-    is_overloaded_ = true;
-    const core::round none(instances_.size());
+    is_overloaded_ = loop_.gate.has_quorum();
+    core::round none(instances_.size());
+    if (!is_overloaded_) {
+        none.fail_silent(core::failure::down);
+    }
     carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
@@ -708,9 +735,9 @@ std::string acquire_operation::why_without_attempt(
                                     : ": waiting in the remote queue behind another client";
             break;
         case stage::stepping_aside:
-        case stage::attempting:
             why = ": not tried yet";
             break;
+        case stage::attempting:
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
                             instances);

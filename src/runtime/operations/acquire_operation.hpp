@@ -203,6 +203,9 @@ private:
     void carry_out(const core::acquire::step& step, core::time_point now);
     void begin_attempt(core::time_point now);
     void wait_to_be_sent(core::time_point now);
+    [[nodiscard]] core::time_point end_of_outage_wait(core::time_point now) const noexcept;
+    [[nodiscard]] bool waits_for_quorum(core::time_point now) const noexcept;
+    void wait_for_quorum(core::time_point now);
     void give_up_sending(core::time_point now);
     void wait_for_others();
     [[nodiscard]] core::time_point lets_others_pass_at() const noexcept;

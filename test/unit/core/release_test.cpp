@@ -114,6 +114,16 @@ BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote)
     }
 }
 
+/// The replies to earlier commands come first.
+BOOST_AUTO_TEST_CASE(waits_while_the_instances_answer_other_commands) {
+    sized_release machine = sent();
+    const release::event busy = release::event::timer(true);
+    BOOST_TEST(say(machine, busy, 50ms) == "wait 62.5");
+    BOOST_TEST(say(machine, busy, 63ms) == "wait 75.5");
+    BOOST_TEST(say(machine, deleted(0), 64ms) == "wait 75.5");
+    BOOST_TEST(say(machine, timer, 76ms) == "resolved no_quorum; wait 1012");
+}
+
 BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
     constexpr duration in_time = 0ms;
     constexpr duration expired = 990ms;

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// More work than the servers can handle, in virtual time.
+// More work than the servers can handle, and outages with many waiters, in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -24,8 +24,6 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
-BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
-
 namespace {
 
 /// The time for each command. It is longer than on real servers, so that fewer tasks cause an overload.
@@ -44,7 +42,10 @@ public:
 class crowd {
 public:
     crowd(virtual_deployment& servers, virtual_deployment::client& client, std::size_t tasks)
-        : servers_(servers), client_(client), policy_(client.usual_policy()), tasks_(tasks) {
+        : crowd(servers, client, tasks, client.usual_policy()) {}
+    crowd(virtual_deployment& servers, virtual_deployment::client& client, std::size_t tasks,
+          const runtime::lock_policy& policy)
+        : servers_(servers), client_(client), policy_(policy), tasks_(tasks) {
         for (std::size_t i = 0; i != tasks; ++i) {
             take(i);
         }
@@ -106,6 +107,8 @@ public:
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
 
 /// The goodput does not fall under more load.
 BOOST_AUTO_TEST_CASE(throughput_does_not_fall_when_more_tasks_compete) {
@@ -253,6 +256,20 @@ BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
         releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
     BOOST_TEST(held.client->engine().parts().counts.lost == 0U);
     BOOST_TEST(held.keys() == 0U);
+}
+
+/// The client expects a fast server. It sends so much at once that some replies come after the timeout.
+BOOST_AUTO_TEST_CASE(releases_succeed_while_a_slow_server_answers, *label("fault-126")) {
+    many_leases held(0);
+    held.server(0).service = 20us;
+    held.acquire(3000, held.client->usual_policy());
+    held.wait();
+    held.server(0).busy_until = held.world().now() + 240ms;
+    held.server(0).service = 2ms;
+    const auto releases = held.release_all();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return is_each_told(releases); }));
+    BOOST_TEST(std::ranges::all_of(
+        releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
 }
 
 /// Releases are sent before acquires.
@@ -477,6 +494,104 @@ BOOST_AUTO_TEST_CASE(closing_a_client_ends_its_unsent_acquires) {
     one.world().run_for(3s);
     BOOST_TEST(std::ranges::all_of(one.all, &virtual_acquire::is_finished));
     BOOST_TEST(one.client->engine().closed());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(outages)
+
+namespace {
+
+/// Servers of which all but the first go down and come back.
+class failing_servers : public busy_servers {
+public:
+    failing_servers() : busy_servers(3) {}
+    void set_up(bool is_up) {
+        for (const std::size_t i : {1U, 2U}) {
+            server(i).is_up = is_up;
+            client->engine().observer().on_state_change(i);
+        }
+        world().run_for(1ms);
+    }
+    [[nodiscard]] std::uint64_t attempts() const {
+        return client->engine().parts().counts.attempts;
+    }
+
+    const std::unique_ptr<virtual_deployment::client> client = make_client();
+};
+
+}  // namespace
+
+/// Each acquire is sent at most twice: before the outage, and after it.
+BOOST_AUTO_TEST_CASE(the_rate_after_an_outage_is_that_before, *label("fault-119")) {
+    failing_servers three;
+    runtime::lock_policy policy = three.client->usual_policy();
+    policy.lease.ttl = 20s;
+    std::vector<acquire> held;
+    for (int i = 0; i != 100; ++i) {
+        held.push_back(three.client->lock("held " + std::to_string(i), policy));
+    }
+    policy.unavailable_timeout = 1min;
+    crowd all(three, *three.client, 2'000, policy);
+    all.run_for(500ms);
+    const std::size_t before = all.run_for(1s);
+    const std::uint64_t attempts = three.attempts();
+    three.set_up(false);
+    BOOST_TEST(all.run_for(3s) < before);
+    three.set_up(true);
+    const std::size_t cycles = all.run_for(500ms) + all.run_for(1s);
+    BOOST_TEST(cycles > before);
+    BOOST_TEST(three.attempts() - attempts <= 2 * (cycles + 2'000));
+    BOOST_TEST(all.failed == 0U);
+    BOOST_TEST(three.client->engine().parts().counts.lost == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(waiters_without_a_quorum_make_no_attempt, *label("fault-120")) {
+    failing_servers three;
+    three.set_up(false);
+    runtime::lock_policy patient = three.client->usual_policy();
+    patient.unavailable_timeout = 1min;
+    std::vector<acquire> waiters;
+    waiters.push_back(three.client->acquire("notices", patient));  // Its attempt fails.
+    three.world().run_for(100ms);
+    const std::uint64_t before = three.attempts();
+    for (int i = 0; i != 100; ++i) {
+        waiters.push_back(three.client->acquire("a" + std::to_string(i), patient));
+    }
+    const core::time_point now = three.world().now();
+    const auto impatient = three.client->acquire("b", three.client->usual_policy());
+    const auto timed = three.client->acquire("c", patient, now + 400ms);
+    three.world().run_for(3s);
+    BOOST_TEST(three.attempts() == before);
+    for (const auto& [late, limit] : {std::pair(impatient, 1000ms), std::pair(timed, 400ms)}) {
+        BOOST_TEST((late->outcome == acquire_outcome::no_quorum));
+        BOOST_TEST((late->finished_at == now + limit));
+        BOOST_TEST(
+            late->text.find("not tried yet, too few instances are connected") != std::string::npos,
+            late->text);
+    }
+    three.set_up(true);
+    BOOST_TEST_REQUIRE(three.world().run_until(
+        [&] { return std::ranges::all_of(waiters, &virtual_acquire::granted); }));
+    BOOST_TEST(three.attempts() == before + waiters.size());
+}
+
+/// An acquire without time to wait shows what the instances say. So does one with a limited number of
+/// attempts.
+BOOST_AUTO_TEST_CASE(counted_attempts_are_made_without_a_quorum, *label("fault-120")) {
+    failing_servers three;
+    three.set_up(false);
+    runtime::lock_policy twice = three.client->usual_policy();
+    twice.attempts = 2;
+    const auto counted = three.client->acquire("a", twice);
+    const auto single =
+        three.client->acquire("b", three.client->usual_policy(), core::time_point::min());
+    three.world().run_for(500ms);
+    BOOST_TEST(three.attempts() == 3U);
+    for (const auto& one : {counted, single}) {
+        BOOST_TEST((one->outcome == acquire_outcome::no_quorum));
+        BOOST_TEST(one->text.find("[server 1: down]") != std::string::npos, one->text);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -175,6 +175,10 @@ public:
     }
 
     [[nodiscard]] bool ready() const noexcept override { return serving() && !is_quarantined(); }
+    [[nodiscard]] bool answers_since(core::time_point then) const override {
+        return in_flight_ == 0 || answered_at_ >= then;
+    }
+    [[nodiscard]] bool takes_commands(core::time_point /*now*/) const override { return serving(); }
     [[nodiscard]] std::size_t room() const noexcept override {
         return ready() ? window_.size() - std::min(window_.size(), in_flight_) : unlimited;
     }
@@ -280,6 +284,7 @@ private:
                 return;
             }
             in_flight_ -= sent.size();
+            answered_at_ = world_.now();
             for (std::size_t i = 0; i != sent.size(); ++i) {
                 sent[i].receiver->on_vote(index_, sent[i].tag, votes[i], world_.now());
             }
@@ -325,6 +330,7 @@ private:
     bool is_stopped_ = false;
     colock::instance::send_window window_{1U << 16U, std::chrono::milliseconds(125)};
     std::size_t in_flight_ = 0;
+    core::time_point answered_at_{};
     core::time_point to_server_ = core::time_point::min();
     core::time_point to_client_ = core::time_point::min();
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

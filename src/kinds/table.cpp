@@ -5,6 +5,8 @@
 #include "kinds/kind.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace colock::kinds {
 
@@ -27,8 +29,9 @@ table::entry* table::find(std::string_view name, core::time_point now) {
 }
 
 table::entry& table::put(std::string_view name, std::string_view text, core::time_point expires) {
+    std::string made(text);  // Before the write, because there may be no memory.
     entry& written = write(name, expires);
-    written.text_ = text;
+    written.text_ = std::move(made);
     return written;
 }
 

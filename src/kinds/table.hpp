@@ -91,8 +91,9 @@ public:
     template <typename T>
         requires(!std::convertible_to<T, std::string_view>)
     entry& put(std::string_view name, T value, core::time_point expires) {
+        std::any made = std::move(value);  // Before the write, because there may be no memory.
         entry& written = write(name, expires);
-        written.other_ = std::move(value);
+        written.other_ = std::move(made);
         if constexpr (requires(const T& of) { of.lock_name(); }) {
             written.name_of_ = [](const std::any& of) {
                 return std::string(std::any_cast<const T&>(of).lock_name());

@@ -73,6 +73,17 @@ void engine::start() {
 
 void engine::turn() {
     parts_.turn.begin();
+    try {
+        run_turn();
+    } catch (...) {
+        // A handler of the caller has thrown, or there is no memory. The event loop gets the exception, and
+        // the rest follows in another turn.
+        parts_.turn.schedule();
+        throw;
+    }
+}
+
+void engine::run_turn() {
     parts_.monitor.look(parts_.turn.recent_time());
     parts_.finished
         .collect();  // An operation that the receiver finishes causes an event of the next turn.
@@ -82,14 +93,7 @@ void engine::turn() {
             return;
         }
     }
-    try {
-        parts_.finished.deliver();
-    } catch (...) {
-        // A handler of the caller has thrown. The event loop gets the exception, and the rest follows in
-        // another turn.
-        parts_.turn.schedule();
-        throw;
-    }
+    parts_.finished.deliver();
     tell_own_writes();
     parts_.queues.begin_next();
     if (!parts_.finished.empty()) {  // Operations that the handlers have finished in this turn.
@@ -124,6 +128,7 @@ void engine::on_pending(std::size_t /*index*/) {
 
 void engine::wake() {
     parts_.turn.note_time();
+    parts_.turn.retry();
     parts_.alarms.run(parts_.turn.recent_time());
 }
 

@@ -98,6 +98,7 @@ private:
     void on_all_keys_changed(std::size_t index) override;
     void on_time(core::time_point now) override;
 
+    void run_turn();
     void restore_keys(std::size_t index);
     template <typename Function>
     void for_each_lease(const Function& tell);

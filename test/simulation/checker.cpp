@@ -169,7 +169,7 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
         life.extended_by = 0;
         life.denied_by = 0;
     } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by) &&
-               !life.may_restore) {
+               !life.may_restore && life.latest_round > life.restores_in_round) {
         const bool corrects =
             life.is_permit() && std::ranges::any_of(life.slots_by_round, [&](const auto& of_one) {
                 return of_one.second != life.slots;
@@ -363,6 +363,7 @@ void checker::on_accepting(client& c, std::size_t server) {
 void checker::on_ready(client& c) {
     for (token_life* const life : of_[&c]) {
         life->may_restore = true;
+        life->restores_in_round = life->latest_round + 1;
     }
 }
 

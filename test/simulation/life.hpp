@@ -62,6 +62,8 @@ struct token_life {
     std::uint32_t latest_round = 0;
     // No quorum has extended the lease since its attempt, or since an instance has come back.
     bool may_restore = true;
+    // The round in which a key is restored on an instance that came back in the round before.
+    std::uint32_t restores_in_round = 0;
     bool reads_by_latest_round = false;  // The latest round uses a reader's token.
     std::uint64_t destroyed_at = 0;
     /// Instances that may still execute an acquire or a `heal`. No later connection has ruled this out.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace colock::instance::memory {
@@ -99,7 +100,12 @@ private:
         const std::lock_guard lock(store_->mutex);
         const bool counts =
             one.command.kind->traits().value_per_holder || one.command.step == core::step::write;
-        return store_->keys.execute(one.command, now, counts ? wall_clock() : kinds::wall_time());
+        try {
+            return store_->keys.execute(one.command, now,
+                                        counts ? wall_clock() : kinds::wall_time());
+        } catch (const std::bad_alloc&) {  // It may have been executed.
+            return core::vote::failed(core::failure::connection_lost);
+        }
     }
 
     std::size_t index_;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace colock::runtime {
@@ -54,9 +55,18 @@ lease_driver::~lease_driver() {
     client_.alarms.stop_waiting(*this);
 }
 
-/// Handles an external event. Only such events can end the driver.
+/// Handles an external event. Only such events can end the driver. Without memory, a timer soon takes its
+/// place.
 void lease_driver::drive(const event& e, core::time_point now) {
-    resume(e, now);
+    try {
+        resume(e, now);
+    } catch (const std::bad_alloc&) {
+        constexpr core::duration soon = core::milliseconds(10);
+        client_.alarms.wait(*this, now + soon);
+        if (e.kind == event::kind_type::extend) {
+            throw;  // Its caller waits for it.
+        }
+    }
     forget_if_over();
 }
 
@@ -64,16 +74,27 @@ void lease_driver::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
-/// Carries out a step. Others wait at the key, so the queue is notified even if there is no memory for the
-/// lease's own part.
+/// Carries out a step. Without memory for a command, its instances vote `failed`.
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
+    core::instance_set unhealed = step.heals;
+    core::instance_set unsent = step.send ? step.targets : core::instance_set();
     try {
         act(step, now);
-    } catch (...) {
-        tell_queue(step, now);
-        throw;
+        if (!unhealed.empty()) {
+            submit(core::lease_tag(purpose::heal), unhealed, now);
+            unhealed = {};
+        }
+        if (step.send) {
+            submit(*step.send, unsent, now);
+            unsent = {};
+        }
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see below
     }
     tell_queue(step, now);
+    fail(core::lease_tag(purpose::heal), unhealed, now);
+    if (step.send) {
+        fail(*step.send, unsent, now);
+    }
     // Requests that arrived in the meantime. They end with the lease.
     // mutant: second_downgrade_forgotten
     if (step.extended && !rare_->extends.empty()) {
@@ -81,6 +102,15 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     }
     if (step.shared && !rare_->next_shares.empty()) {
         begin_shares(now);
+    }
+}
+
+/// Votes for the instances to which a command was not sent.
+void lease_driver::fail(core::lease_tag tag, core::instance_set targets, core::time_point now) {
+    for (std::size_t i = 0; i != client_.instances.size(); ++i) {
+        if (targets.contains(i)) {
+            resume(event::voted(i, tag, core::vote::failed(core::failure::overloaded)), now);
+        }
     }
 }
 
@@ -105,12 +135,6 @@ void lease_driver::act(const core::lease_step& step, core::time_point now) {
     publish();
     if (step.let_go) {
         on_releasing();
-    }
-    if (!step.heals.empty()) {
-        submit(core::lease_tag(purpose::heal), step.heals, now);
-    }
-    if (step.send) {
-        submit(*step.send, step.targets, now);
     }
     if (step.resolved) {
         on_resolved();
@@ -286,7 +310,12 @@ void lease_driver::extend(extend_operation& asker) {
         auto& extends = rare().extends;
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
-            drive(event::extend(ttl_for(*extends.front())), client_.turn.now());
+            try {
+                drive(event::extend(ttl_for(*extends.front())), client_.turn.now());
+            } catch (const std::bad_alloc&) {
+                extends.clear();
+                throw;
+            }
         }
     }
 }

@@ -296,6 +296,7 @@ private:
     void resume(const event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     void act(const core::lease_step& step, core::time_point now);
+    void fail(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void tell_queue(const core::lease_step& step, core::time_point now);
     kinds::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void publish() noexcept;

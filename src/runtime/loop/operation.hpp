@@ -22,10 +22,18 @@ public:
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
 
-    /// Starts. It may finish immediately, but the caller is notified later.
+    /// Starts. It may finish immediately, but the caller is notified later. If it throws, the caller is not
+    /// notified.
     void start(std::shared_ptr<operation> self) {
         self_ = std::move(self);
-        on_start();
+        try {
+            on_start();
+        } catch (...) {
+            if (const auto dying = take()) {
+                on_not_started();
+            }
+            throw;
+        }
     }
 
     /// Cancels the operation. No effect once it has finished.
@@ -45,9 +53,14 @@ public:
 
 protected:
     virtual void on_start() = 0;
+    /// `on_start` has thrown. Leaves what it has joined.
+    virtual void on_not_started() {}
 
 private:
-    std::shared_ptr<operation> self_;  // While running.
+    friend class completions;
+
+    std::shared_ptr<operation> self_;   // While running.
+    std::shared_ptr<operation> after_;  // The next one that has finished.
 };
 
 }  // namespace colock::runtime

@@ -12,7 +12,6 @@
 #include <boost/intrusive/list_hook.hpp>
 
 #include <cstddef>
-#include <new>
 
 namespace colock::runtime {
 
@@ -72,14 +71,8 @@ public:
         return !releases_.empty() || !attempts_.empty() || !without_quorum_.empty();
     }
 
-    /// Schedules a turn, because the instances may have room. If there is no memory for that, the turn
-    /// follows within `longest_pause`.
-    void look_for_room() noexcept {
-        try {
-            turns_.schedule();
-        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see above
-        }
-    }
+    /// Schedules a turn, because the instances may have room.
+    void look_for_room() noexcept { turns_.schedule(); }
 
     /// Admits waiters up to the current room on the instances.
     void open(std::size_t room, bool has_quorum, core::time_point now) {

@@ -31,7 +31,13 @@ public:
     /// Calls the entries that are due.
     void run(core::time_point now) {
         armed_for_ = core::time_point::min();  // Until all due entries have been called.
-        queue_.run(now);
+        try {
+            queue_.run(now);
+        } catch (...) {
+            armed_for_ = core::never;
+            arm();
+            throw;
+        }
         armed_for_ = core::never;
         arm();
     }

@@ -6,6 +6,8 @@
 #include "core/time.hpp"
 #include "runtime/environment.hpp"
 
+#include <new>
+
 namespace colock::runtime {
 
 /// Schedules the engine's turns and caches the current time.
@@ -18,11 +20,26 @@ public:
     /// Returns the time of the latest turn, timer, vote or other event of an instance. It need not be exact.
     [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
 
-    /// Schedules the next turn, unless it is scheduled already.
-    void schedule() {
-        if (!scheduled_ && !stopped_) {
+    /// Schedules the next turn, unless it is scheduled already. Without memory for that, the next timer does
+    /// it.
+    void schedule() noexcept {
+        if (scheduled_ || stopped_) {
+            return;
+        }
+        is_missed_ = true;
+        try {
             world_.defer();
-            scheduled_ = true;  // Only after `defer`, because no turn would ever come if it throws.
+            scheduled_ = true;
+            is_missed_ = false;
+        } catch (const std::bad_alloc&) {
+            wake_soon();
+        }
+    }
+
+    /// Schedules the turn for which there was no memory before.
+    void retry() noexcept {
+        if (is_missed_) {
+            schedule();
         }
     }
 
@@ -41,9 +58,17 @@ public:
     [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
 private:
+    void wake_soon() noexcept {
+        try {
+            world_.wake_at(recent_time_);
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see `schedule`
+        }
+    }
+
     environment& world_;
     core::time_point recent_time_;
     bool scheduled_ = false;
+    bool is_missed_ = false;  // There was no memory to schedule it.
     bool stopped_ = false;
 };
 

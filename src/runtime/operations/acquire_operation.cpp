@@ -11,6 +11,7 @@
 #include "runtime/recycling_allocator.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace colock::runtime {
@@ -427,7 +428,19 @@ void acquire_operation::on_time(core::time_point now) {
 
 void acquire_operation::resume(const event& e) {
     const core::time_point now = loop_.turn.now();
-    carry_out(machine_->resume(e, now), now);
+    try {
+        carry_out(machine_->resume(e, now), now);
+    } catch (const std::bad_alloc&) {
+        end_without_memory();
+    }
+}
+
+/// Ends the operation, because there is no memory for its next step.
+void acquire_operation::end_without_memory() {
+    if (running()) {
+        details_ = "out of memory";
+        finish(core::acquire_outcome::no_quorum);
+    }
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
@@ -572,18 +585,23 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
         finish(core::acquire_outcome::lease_lost);
         return;
     }
-    machine_->set_announces(is_announcement_due());
-    note_records();
-    if (lease_->votes().denied() == 0) {
-        queue_->on_attempt_lost(place_);
-    }
-    const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
-    if (!machine_->waits_for_quarantine()) {
-        note_denied(why == core::acquire_outcome::contended);
-    }
-    carry_out(next, now);
-    if (running() && machine_->backing_off() && !adopts()) {
-        wait_for_others();
+    try {
+        machine_->set_announces(is_announcement_due());
+        note_records();
+        if (lease_->votes().denied() == 0) {
+            queue_->on_attempt_lost(place_);
+        }
+        const core::acquire::step next =
+            machine_->resume(event::attempted(why, lease_->votes()), now);
+        if (!machine_->waits_for_quarantine()) {
+            note_denied(why == core::acquire_outcome::contended);
+        }
+        carry_out(next, now);
+        if (running() && machine_->backing_off() && !adopts()) {
+            wait_for_others();
+        }
+    } catch (const std::bad_alloc&) {
+        end_without_memory();
     }
 }
 
@@ -653,14 +671,25 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         explain(outcome);
         give_up_attempt();
     }
+    const auto self = take();
+    loop_.finished.add(self);
+    leave(outcome);
+}
+
+/// Leaves the client and the queue, which may be destroyed.
+void acquire_operation::leave(core::acquire_outcome outcome) {
     loop_.alarms.stop_waiting(*this);
     loop_.gate.leave(*this);
     in_client::unlink();
     --loop_.counts.acquiring;
-    loop_.finished.add(take());
     if (queue_ != nullptr) {
         std::exchange(queue_, nullptr)->on_finished(*this, outcome);
     }
+}
+
+void acquire_operation::on_not_started() {
+    give_up_attempt();
+    leave(core::acquire_outcome::cancelled);
 }
 
 /// Gives up the latest attempt, which was denied or is being rolled back.

@@ -181,6 +181,8 @@ private:
     };
 
     void on_start() final;
+    void on_not_started() final;
+    void leave(core::acquire_outcome outcome);
     void on_time(core::time_point now) override;
     void on_admitted(core::time_point now) override;
     [[nodiscard]] bool may_enter_with_first() const;
@@ -200,6 +202,7 @@ private:
     void wait_for_turn();
     void start_attempts();
     void resume(const event& e);
+    void end_without_memory();
     void carry_out(const core::acquire::step& step, core::time_point now);
     void begin_attempt(core::time_point now);
     void wait_to_be_sent(core::time_point now);

@@ -5,6 +5,7 @@
 #include "runtime/client_context.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace colock::runtime {
@@ -12,7 +13,9 @@ namespace colock::runtime {
 inquiry_operation::inquiry_operation(inquiry what)
     : what_(std::move(what)), client_(*what_.owner) {}
 
-inquiry_operation::~inquiry_operation() = default;
+inquiry_operation::~inquiry_operation() {
+    client_.alarms.stop_waiting(*this);  // If it could not be sent.
+}
 
 void inquiry_operation::on_start() {
     if (client_.closing) {
@@ -60,17 +63,17 @@ void inquiry_operation::ask_those_that_have_started(core::time_point now) {
     }
     if (!targets.empty()) {
         answer_until_ = now + client_.settings.instance_timeout;
-        send(targets);
         client_.alarms.stop_waiting(*this);
         client_.alarms.wait(*this, answer_until_);
+        send(targets);
     }
 }
 
 void inquiry_operation::send(core::instance_set targets) {
+    kinds::command& command = client_.out.submit(*this, 0, targets, answer_until_);
     alive_ = self();
     pending_votes_ += targets.count(phases_.size());
     last_turn_ = client_.out.turn_number();
-    kinds::command& command = client_.out.submit(*this, 0, targets, answer_until_);
     command.kind = what_.kind;
     command.step = what_.step;
     command.key = what_.key;
@@ -126,18 +129,22 @@ void inquiry_operation::finish_if_complete() {
 
 void inquiry_operation::finish(inquiry_outcome outcome) {
     outcome_ = outcome;
-    voters_ = client_.instances.states();
     client_.alarms.stop_waiting(*this);
     if (pending_votes_ != 0) {
         client_.out.reconsider(last_turn_);  // It may not be sent yet.
     } else {
         in_client::unlink();
     }
-    if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
-        // Instances do not notify a client of its own writes.
-        auto written = std::make_shared<lock_spec>();
-        written->key = what_.key;
-        client_.own_writes.push_back(std::move(written));
+    try {
+        voters_ = client_.instances.states();
+        if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
+            // Instances do not notify a client of its own writes.
+            auto written = std::make_shared<lock_spec>();
+            written->key = what_.key;
+            client_.own_writes.push_back(std::move(written));
+        }
+    } catch (const std::bad_alloc&) {  // There is no memory for the answer.
+        outcome_ = inquiry_outcome::cancelled;
     }
     client_.finished.add(take());
 }

@@ -142,11 +142,11 @@ void record_operation::carry_out(const core::write::step& step, core::time_point
 }
 
 void record_operation::send() {
-    alive_ = self();
-    last_turn_ = loop_.out.turn_number();
     kinds::command& command = loop_.out.submit(
         *this, 0, core::instance_set::all(),
         spec_->unavailable_timeout == core::duration::zero() ? core::never : machine_.deadline());
+    alive_ = self();
+    last_turn_ = loop_.out.turn_number();
     command.kind = spec_->kind;
     command.key = spec_->key;
     command.ticket = spec_->longest_in_reply;

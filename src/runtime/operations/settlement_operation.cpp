@@ -136,12 +136,12 @@ void settlement_operation::resume(const event& e, core::time_point now) {
 }
 
 void settlement_operation::send(const core::settlement::step& step, core::time_point now) {
-    alive_ = self();
-    last_turn_ = loop_.out.turn_number();
-    pending_votes_ += step.targets.count(spec_->policy->lease.instances);
     kinds::command& command =
         loop_.out.submit(*this, static_cast<instance::command_tag>(step.what), step.targets,
                          now + spec_->policy->lease.instance_timeout);
+    alive_ = self();
+    last_turn_ = loop_.out.turn_number();
+    pending_votes_ += step.targets.count(spec_->policy->lease.instances);
     command.kind = &spec_->policy->kind();
     command.key = spec_->key;
     command.token = request_.lease ? request_.lease->token() : std::string_view();

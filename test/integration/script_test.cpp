@@ -697,13 +697,19 @@ BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
     BOOST_TEST(ask(server, renews.command()) == "1");
 }
 
-/// A waiter keeps its ticket alive.
+/// A waiter keeps its ticket or its mark alive.
 BOOST_AUTO_TEST_CASE(a_waiter_that_is_known_needs_no_memory, *label("fault-116")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     const std::string waiters = kinds::waiters_key(key);
     const std::string place = kinds::waiters_ticket_prefix(key) + "7";
+    const std::string ticket = kinds::ticket_key(key, 7);
     const call stays{"", &scripts::stay, {waiters, place}, {"7.1", "7.1", two_days}};
     const call enters{"", &scripts::enter, {waiters, place}, {"7.1", two_days}};
+    const call joins{"",
+                     &scripts::join,
+                     {kinds::queue_key(key), ticket},
+                     {"7", two_days, kinds::ticket_prefix(key)}};
+    const call claims{"", &scripts::claim, {key}, {"1000", "1", kinds::new_set_key(key)}};
     const auto full = [&](bool is_full) {
         server.command({"CONFIG", "SET", "maxmemory", is_full ? "1" : "0"});
     };
@@ -716,8 +722,14 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_is_known_needs_no_memory, *label("fault-116")
     };
     write(server, {"", {}, "", {}, false, true, {}, day, {"7.1", "9.1"}});
     BOOST_TEST(is_renewed(stays, place));
-    server.command({"DEL", place});
+    BOOST_TEST(is_renewed(joins, ticket));
+    server.command({"DEL", place, ticket});
     BOOST_TEST(is_renewed(enters, place));
+    BOOST_TEST(is_renewed(joins, ticket));
+    write(server, {"", {}, "", {{60'000, reader("a")}, {500, "writer:1"}}});
+    const std::string had = content_of(server);
+    BOOST_TEST(!is_renewed(claims, key));  // The reader's share decides about the key.
+    BOOST_TEST(content_of(server) != had);
 }
 
 /// Whichever command the server refuses, no holder loses its lock, and no key is left without a ttl. An error

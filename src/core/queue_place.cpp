@@ -69,7 +69,7 @@ queue_place::step queue_place::on_answer(const event& e, time_point now) {
     } else if (e.kind != event::kind_type::stayed) {
         sight& what = e.kind == event::kind_type::lock ? lock_ : ticket_;
         what = is_absent(v) ? sight::gone : sight::watched;
-        ends_ = run_out(v.remaining, now);
+        ends_ = what == sight::gone ? never : run_out(v.remaining, now);
     } else if (v.kind == vote_kind::denied) {  // The client's places are missing.
         is_outdated_ = true;
     } else if (v.value != before_) {
@@ -91,7 +91,8 @@ queue_place::step queue_place::find_turn(time_point now) {
     if (is_outdated_ || seen == sight::unknown) {
         return look_again(now);
     }
-    if (seen == sight::gone) {
+    // If the ticket ahead is gone, the instance does not count its client as dead yet.
+    if (seen == sight::gone && is_first()) {
         return on_gone(now);
     }
     status_ = status::waiting;

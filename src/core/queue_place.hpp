@@ -38,6 +38,15 @@ struct queue_place_settings {
 /// each waiter spins on what the waiter ahead will write: see `queue_ticket`. After a client has begun to
 /// watch, it asks for its position again. It therefore misses no change in between.
 ///
+/// A waiter is dead if its client has no ticket. The instance's clock goes on while the instance stands still,
+/// so tickets may end although their clients live. The times that prevent this, in units of `refresh`:
+///
+/// | time | what |
+/// |---|---|
+/// | 1 | A client sends `stay`. This leaves at least 3.5 of 4 to its ticket. |
+/// | 1.5 | After this silence, the instance may have stood still. A shorter one ends no renewed ticket. |
+/// | 4 | For this time after such a silence, nobody is dead. |
+///
 /// The caller passes an event to `resume`, carries out the returned step, and then passes the next event.
 class queue_place {
 public:

@@ -12,10 +12,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <future>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 // Locks with a binding order, on real servers.
@@ -265,6 +269,88 @@ BOOST_AUTO_TEST_CASE(an_order_that_is_not_possible_is_refused, *label("fault-60"
         BOOST_CHECK_EXCEPTION(wrong.validate(), config_error, is_about_order);
         co_return;
     }());
+}
+
+/// What happens to a server while clients wait.
+enum class trouble { standstill, slow_script, full_memory };
+
+/// Causes it in a thread of its own. Sets `begun` when the server executes nothing more, or has memory again.
+std::future<void> cause(trouble what, redis_server& server, milliseconds length,
+                        std::atomic<bool>& begun) {
+    return std::async(std::launch::async, [=, &server, &begun] {
+        if (what == trouble::standstill) {
+            server.pause();
+            begun = true;
+            std::this_thread::sleep_for(length);
+            server.resume();
+        } else if (what == trouble::slow_script) {
+            const stopwatch since_begin;
+            const auto loop = [&server](long long rounds) {
+                const std::string text = std::to_string(rounds);
+                server.command({"EVAL", "for i = 1, " + text + " do end", "0"});
+            };
+            constexpr long long some = 2'000'000;
+            loop(some);
+            const long long rounds = some * length / since_begin.elapsed();
+            begun = true;
+            loop(rounds);
+        } else {
+            server.command({"CONFIG", "SET", "maxmemory", "1"});
+            std::this_thread::sleep_for(length);
+            server.command({"CONFIG", "SET", "maxmemory", "0"});
+            begun = true;
+        }
+    });
+}
+
+/// Waiters of three clients arrive one by one. Then the server has a trouble, mostly for longer than a ticket
+/// lives. In the meantime the lock is released, and a newcomer arrives.
+asio::awaitable<void> expect_order_despite(trouble what, redis_server& server, milliseconds length,
+                                           const config& configuration, std::mt19937& random) {
+    const auto executor = co_await asio::this_coro::executor;
+    std::vector<std::unique_ptr<client>> clients;
+    for (int i = 0; i != 5; ++i) {
+        clients.push_back(std::make_unique<client>(executor, configuration));
+        co_await all_ready(*clients.back());
+    }
+    lock_options options = in_order();
+    options.retry.maximum = 100ms;  // A ticket ends after 400 ms.
+    options.unavailable_timeout = 1min;
+    options.fencing = random() % 2 == 0;
+    const auto lock_of = [&](std::size_t of) { return mutex(*clients.at(of), "x", options); };
+    std::optional<lease> held = co_await lock_of(3).acquire();
+    order_of_grants grants;
+    std::vector<std::shared_ptr<const background>> waiters;
+    constexpr int count = 6;
+    for (int i = 0; i != count; ++i) {
+        waiters.push_back(co_await start(grants.wait(lock_of(random() % 3), i)));
+        co_await async_wait_until([&] { return waiting_at(server) == waiters.size(); });
+    }
+    std::atomic<bool> begun = false;
+    auto over = cause(what, server, length, begun);
+    co_await async_wait_until([&] { return begun.load(); });
+    const stopwatch since_begin;  // The server receives a slow script a little later.
+    co_await async_wait_until(
+        [&] { return what != trouble::slow_script || since_begin.elapsed() >= 100ms; });
+    held.reset();
+    waiters.push_back(co_await start(grants.wait(lock_of(4), count)));
+    for (const auto& one : waiters) {
+        co_await async_wait_until([&] { return one->done; });
+    }
+    over.get();
+    BOOST_TEST(grants.is_ascending(waiters.size()),
+               "trouble " << static_cast<int>(what) << " for " << length.count() << " ms");
+}
+
+BOOST_AUTO_TEST_CASE(no_trouble_of_the_server_lets_a_newcomer_past_the_waiters,
+                     *label("fault-115")) {
+    std::mt19937 random(1);
+    for (int i = 0; i != 12; ++i) {
+        const auto what = static_cast<trouble>(i % 3);
+        const milliseconds length(i < 3 ? 3000 : 200 + random() % 1000);
+        run_test(expect_order_despite(what, instances[0], length, instances.config(), random));
+        instances.flush();
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_restarted_server_gets_the_waiters_again) {

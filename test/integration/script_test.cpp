@@ -75,6 +75,9 @@ const std::string day = "86400000";
 /// The ttl of the keys before a call. So a call with the ttl of a day has to extend it.
 const std::string most_of_a_day = "80000000";
 
+/// The ttl of a ticket that a call has to renew.
+const std::string two_days = "172800000";
+
 /// The value of a name after a `once` call.
 const std::string result_of_once = "done:1:fx";
 
@@ -145,7 +148,8 @@ std::vector<strings> commands_for(const state& s) {
             command.insert(command.end(), {std::to_string(command.size()), member});
         }
         result.push_back(command);
-        result.push_back({"PEXPIRE", kinds::waiters_key(key), most_of_a_day});
+        result.push_back(
+            {"PEXPIRE", kinds::waiters_key(key), "60000"});  // A command was just there.
         for (const char* const client : {"7", "9"}) {
             result.push_back(
                 {"SET", kinds::waiters_ticket_prefix(key) + client, "", "PX", most_of_a_day});
@@ -384,7 +388,7 @@ const std::vector<call>& all_calls() {
          {key, waiters, ours, counter},
          {token("c"), day, "7.1", "1000", "0", day}},
         {"a waiter that enters", &scripts::enter, {waiters, tickets + "8"}, {"8.1", "1000"}},
-        {"a client that stays", &scripts::stay, {waiters, ours}, {"7.1", "7.1", many_bytes}},
+        {"a client that stays", &scripts::stay, {waiters, ours}, {"7.1", "7.1", two_days}, true},
         {"a waiter that gives up", &scripts::give_up, {waiters, ours}, {"7.1", "1000"}, true},
         {"a new permit", &scripts::permit, {key}, {labelled(permit(0)), day, "take", "", aside}},
         {"a new permit of a larger number",
@@ -691,6 +695,41 @@ BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
     BOOST_TEST(ask(server, renews.command()) == "1");
     BOOST_TEST(server.command({"GET", key}).value() == reader("a"));
     BOOST_TEST(ask(server, renews.command()) == "1");
+}
+
+/// A waiter keeps its ticket or its mark alive.
+BOOST_AUTO_TEST_CASE(a_waiter_that_is_known_needs_no_memory, *label("fault-116")) {
+    redis_server server({"--maxmemory-policy", "noeviction"});
+    const std::string waiters = kinds::waiters_key(key);
+    const std::string place = kinds::waiters_ticket_prefix(key) + "7";
+    const std::string ticket = kinds::ticket_key(key, 7);
+    const call stays{"", &scripts::stay, {waiters, place}, {"7.1", "7.1", two_days}};
+    const call enters{"", &scripts::enter, {waiters, place}, {"7.1", two_days}};
+    const call joins{"",
+                     &scripts::join,
+                     {kinds::queue_key(key), ticket},
+                     {"7", two_days, kinds::ticket_prefix(key)}};
+    const call claims{"", &scripts::claim, {key}, {"1000", "1", kinds::new_set_key(key)}};
+    const auto full = [&](bool is_full) {
+        server.command({"CONFIG", "SET", "maxmemory", is_full ? "1" : "0"});
+    };
+    const auto is_renewed = [&](const call& by, const std::string& name) {
+        full(true);
+        const std::string answer = ask(server, by.command());
+        full(false);
+        BOOST_TEST(!is_error(answer), answer);
+        return std::stol(server.command({"PTTL", name}).value()) > std::stol(most_of_a_day);
+    };
+    write(server, {"", {}, "", {}, false, true, {}, day, {"7.1", "9.1"}});
+    BOOST_TEST(is_renewed(stays, place));
+    BOOST_TEST(is_renewed(joins, ticket));
+    server.command({"DEL", place, ticket});
+    BOOST_TEST(is_renewed(enters, place));
+    BOOST_TEST(is_renewed(joins, ticket));
+    write(server, {"", {}, "", {{60'000, reader("a")}, {500, "writer:1"}}});
+    const std::string had = content_of(server);
+    BOOST_TEST(!is_renewed(claims, key));  // The reader's share decides about the key.
+    BOOST_TEST(content_of(server) != had);
 }
 
 /// Whichever command the server refuses, no holder loses its lock, and no key is left without a ttl. An error

@@ -658,16 +658,20 @@ colock_mutant(fifo_lost_attempt_keeps_its_place "a waiter whose attempt got no a
 colock_mutant(fifo_no_hand_off "no lease is handed off"
     FIND [[|| $1;]] WITH [[|| ($1 && !MUTANT);]]
 )
-colock_mutant(fifo_queue_not_kept "the queue ends before the tickets of its waiters"
-    FIND [[< $1 then]] WITH [[== -1 then]]
+colock_mutant(fifo_queue_not_kept "the queue does not record that the server executes commands" SKIP)
+colock_mutant(fifo_standstill_not_noticed "a ticket that ended while the server stood still is that of a dead client"
+    NEVER
 )
-colock_mutant(fifo_queue_not_kept_by_a_leave "a leave renews the ticket, and not the queue"
+colock_mutant(fifo_ticket_needs_memory "a ticket is renewed by a command that needs memory"
+    FIND [[keep($1)]] WITH [[try($1, ticket)]]
+)
+colock_mutant(fifo_leave_ends_the_ticket "a leave ends the ticket of the other waiters of its client"
     FIND [[= $1]] WITH [[= 1]]
 )
 colock_mutant(fifo_leave_without_ticket "a leave does not write the ticket, so that the next client is not told" SKIP)
 colock_mutant(fifo_ticket_not_kept "a client that waits does not renew its ticket" NEVER)
 colock_mutant(fifo_left_place_ends_unnoticed "nobody is told when a place goes that its client has left behind"
-    FIND [[ or $1]] WITH [[]]
+    FIND [[ or $1 then]] WITH [[ then]]
 )
 colock_mutant(fifo_enters_by_attempt_only "a waiter behind another one of its client enters the queue when it attempts"
     NEVER

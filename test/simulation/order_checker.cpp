@@ -40,12 +40,13 @@ void order_checker::on_executed(const kinds::command& what, const core::vote& an
         return;
     }
     const std::string key(what.key);
-    const stored_waiters had = read_waiters(before, key, now);
+    const stored_waiters had = waiters_before(before, key, now);
     const stored_waiters has = read_waiters(after, key, now);
     if (had.is_foreign || has.is_foreign) {
         seen_.erase(key);
         return;
     }
+    longest_ticket_ = std::max(longest_ticket_, core::milliseconds(what.place_ttl));
     expect_kept(key, had, before, now);
     if (asks_for_turn(what) && answer.kind == core::vote_kind::granted &&
         !had.is_turn_of(sender_of(what))) {
@@ -53,6 +54,32 @@ void order_checker::on_executed(const kinds::command& what, const core::vote& an
     }
     expect_change(what, answer, had, has);
     seen_.insert_or_assign(key, has);
+}
+
+void order_checker::on_standstill(const small_redis::keyspace& keys, wall_milliseconds now,
+                                  true_time until) {
+    if (until - world_.now() < longest_ticket_ / 2) {
+        return;
+    }
+    constexpr wall_milliseconds few_in_a_row = 17 * stored_waiters::usual_life;
+    for (const auto& [key, all] : seen_) {
+        const stored_waiters there = waiters_before(keys, key, now);
+        for (const stored_waiter& one : there.members) {
+            if (one.lives && there.remaining <= few_in_a_row) {
+                kept_[{key, one.client}] = until + longest_ticket_ * 3 / 4;
+            }
+        }
+    }
+}
+
+stored_waiters order_checker::waiters_before(const small_redis::keyspace& before,
+                                             const std::string& key, wall_milliseconds now) const {
+    stored_waiters result = read_waiters(before, key, now);
+    for (stored_waiter& one : result.members) {
+        const auto found = kept_.find({key, one.client});
+        one.lives = one.lives || (found != kept_.end() && world_.now() < found->second);
+    }
+    return result;
 }
 
 /// Checks that since the latest command only time has passed.

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace colock::simulation {
@@ -25,6 +26,8 @@ namespace colock::simulation {
 /// - `order`: A lock is granted only if no living waiter of another client is ahead of its client's waiters.
 ///   The waiters are in the order of their arrival. A command adds or removes only its own waiter and dead
 ///   ones. No waiter is missing while its client has a ticket. An attempt that does not wait leaves nothing.
+///   If a server stands still for at least half of a ticket's ttl, the waiters count as alive for three quarters
+///   of a ttl after it. The fourth standstill in a row may cost places.
 /// - `leave`: A waiter that has left has no place.
 class order_checker {
 public:
@@ -34,10 +37,19 @@ public:
                      const small_redis::keyspace& before, const small_redis::keyspace& after,
                      wall_milliseconds now);
 
-    /// Call this if the server may have other keys than after the latest command.
-    void forget() { seen_.clear(); }
+    /// The server stands still from now on.
+    void on_standstill(const small_redis::keyspace& keys, wall_milliseconds now, true_time until);
+
+    /// Call this if the server may have other keys than after the latest command, or another clock.
+    void forget() {
+        seen_.clear();
+        kept_.clear();
+    }
 
 private:
+    [[nodiscard]] stored_waiters waiters_before(const small_redis::keyspace& before,
+                                                const std::string& key,
+                                                wall_milliseconds now) const;
     void expect_kept(const std::string& key, const stored_waiters& now,
                      const small_redis::keyspace& keys, wall_milliseconds at);
     void expect_change(const kinds::command& what, const core::vote& answer,
@@ -47,6 +59,9 @@ private:
     world& world_;
     const std::string& server_;
     std::map<std::string, stored_waiters> seen_;  // By key: the waiters after the latest command.
+    // By key and client: how long its waiters count as alive without a ticket.
+    std::map<std::pair<std::string, std::uint64_t>, true_time> kept_;
+    core::milliseconds longest_ticket_{};
 };
 
 /// Returns whether a command is for the waiters or for a lease of a lock with a binding order.

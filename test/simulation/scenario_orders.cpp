@@ -5,9 +5,11 @@
 #include "simulation/scenario_themes.hpp"
 
 #include "core/queue_place.hpp"
+#include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fifo/fifo.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <tuple>
 #include <vector>
@@ -88,20 +90,24 @@ void dead_clients(stage& s, int) {
     s.user(3).close();
 }
 
-/// The client behind the dead ones has left before they die. The next client that arrives is granted
-/// immediately.
-void dead_clients_alone(stage& s, int) {
+/// All waiters die while the lock is held. In take 0, another client tries in the meantime, so the server is seen
+/// to run. The next client that arrives is granted immediately. In take 1, nobody asks for so long that the
+/// server may have stood still. The next client is then granted one ticket later.
+void dead_clients_alone(stage& s, int take) {
     const spec& lock = ordered_lock(s, short_refresh);
     auto [holder, a, b, c, d] = line_up<0, 1, 1, 2, 2>(s, lock);
-    taking& last = s.wait(3, ordered_lock(s, long_refresh), 60ms);
     s.user(1).crash();
     s.user(2).crash();
+    while (s.now() < 320ms) {
+        s.run_for(30ms);
+        if (take == 0) {
+            s.acquire(3, lock, core::time_point::min());
+        }
+    }
     s.release(holder);
-    s.run_to(150ms);
-    s.cancel(last);
-    s.run_to(320ms);
     s.expect(waiters_at(s).members.size() == 4, "the dead have left their places");
-    s.release(s.hold(0, lock, 330ms, "all the dead are skipped together"));
+    const duration granted = s.now() + 10ms + take * 5 * short_refresh;
+    s.release(s.hold(0, lock, granted, "all the dead are skipped together"));
 }
 
 /// The waiters keep their places for any time, in their order.
@@ -209,6 +215,41 @@ void pause_of_tasks(stage& s, int) {
     expect_turns(s, {&other, &a, &b, &c, &last}, 100ms);
 }
 
+/// The server stands still, and the lock is then free. The first command that it executes is that of a
+/// newcomer. The last two takes use fences, and a second standstill follows shortly. During a longer one, an
+/// attempt in flight may lose its place, as docs/fifo.md says.
+void standstill(stage& s, int take) {
+    static constexpr std::array lengths{200ms, 400ms, 900ms, 3000ms};
+    const std::size_t which = static_cast<std::size_t>(take) % lengths.size();
+    const bool is_second = take >= static_cast<int>(lengths.size());
+    auto [holder, b, b_too, c] = line_up<0, 1, 1, 2>(s, ordered_lock(s, short_refresh, is_second));
+    s.run_to(95ms);
+    s.instance(0).pause(lengths.at(which));
+    taking& newcomer = s.acquire(3, ordered_lock(s, short_refresh, is_second));
+    s.release(holder);
+    s.run_for(lengths.at(which));
+    if (is_second) {
+        s.run_for(5ms);
+        s.instance(0).pause(lengths.at(which));
+        s.run_for(lengths.at(which));
+    }
+    expect_turns(s, {&b, &b_too, &c, &newcomer}, 250ms);
+}
+
+/// The server has no memory for longer than a ticket's ttl, while two clients wait.
+void wait_without_memory(stage& s, int) {
+    auto [holder, a, b] = line_up<0, 1, 2>(s, ordered_lock(s, short_refresh));
+    s.instance(0).run_out_of_memory(1s);
+    while (s.now() < 950ms) {
+        s.run_for(10ms);
+        s.expect(has_place(s, a) && has_place(s, b), "waiters keep their places without memory");
+    }
+    s.run_to(1100ms);
+    taking& last = s.wait(3, ordered_lock(s, short_refresh), 1150ms);
+    s.release(holder);
+    expect_turns(s, {&a, &b, &last});
+}
+
 /// A client gives up its only waiter, and the server does not get the message. The client's next waiter does
 /// not count as the former one.
 void place_left_behind(stage& s, int) {
@@ -245,6 +286,25 @@ void hand_off(stage& s, int take) {
     expect_turns(s, {&other, &last});
 }
 
+/// The first of two tasks of a client is granted the lock, and does not hear of it. It gives the lock back. A lock
+/// without an order then takes the name, so the task gets a new place behind another client. It does not know that,
+/// and a third task enters behind it. The second task still has the client's turn, and the third one has not.
+void lost_attempt(stage& s, int) {
+    const spec& lock = generous_lock(s);
+    auto [holder, first, second, other] = line_up<0, 1, 1, 2>(s, lock);
+    spec& plain = generous_lock(s);
+    plain.policy.set_kind(kinds::exclusive);
+    s.release(holder);
+    s.run_for(2500us);
+    s.deafen(1, {0}, s.now() + 30ms);
+    taking& stranger = s.acquire(3, plain);
+    s.run_to(90ms);
+    s.expect(stranger.held(), "a lock without an order goes past all");
+    taking& third = s.wait(1, lock, 100ms);
+    s.release(stranger);
+    expect_turns(s, {&first, &second, &other, &third});
+}
+
 /// The other client is ahead of two tasks of the holder's client. The first of these gives up.
 void no_hand_off_after_a_leave(stage& s, int) {
     auto [holder, other, leaving, last] = line_up<0, 1, 0, 0>(s, generous_lock(s));
@@ -260,23 +320,24 @@ const std::vector<scenario> order_scenarios = {
     {"fault_56_sim_dead_clients_in_order",
      "clients that wait in order die, and the next client is granted after one ticket",
      {dead_clients},
-     {"fifo_dead_client_blocks"},
+     {"fifo_dead_client_blocks", "fifo_queue_not_kept"},
      one_server(4)},
     {"fault_56_sim_dead_clients_alone",
-     "dead clients are in front of a newcomer, and it is granted at once",
-     {dead_clients_alone},
+     "dead clients are in front of a newcomer, and it is granted at once, or one ticket after a "
+     "silence",
+     {dead_clients_alone, 2},
      {"fifo_dead_client_blocks", "fifo_second_place_of_the_dead_blocks",
       "fifo_only_one_dead_is_skipped"},
      one_server(4)},
     {"fault_57_sim_long_wait_in_order",
      "two clients wait for long, and keep their places",
      {long_wait},
-     {"fifo_ticket_not_kept", "fifo_queue_not_kept"},
+     {"fifo_ticket_not_kept"},
      one_server(3)},
     {"fault_57_sim_place_after_a_leave",
      "a waiter gives up, and another one of its client keeps its place",
      {place_outlives_a_leave, 30},
-     {"fifo_queue_not_kept_by_a_leave"},
+     {"fifo_leave_ends_the_ticket"},
      one_server(2)},
     {"fault_58_sim_order_of_tasks",
      "two tasks of a client wait, and another client comes after them",
@@ -299,6 +360,17 @@ const std::vector<scenario> order_scenarios = {
      {silence, 2},
      {"fifo_lost_place_not_taken_again"},
      one_server(4)},
+    {"fault_115_sim_standstill_in_order",
+     "the server stands still while clients wait in order, and a newcomer is the first that it "
+     "hears",
+     {standstill, 6},
+     {"fifo_standstill_not_noticed"},
+     one_server(4)},
+    {"fault_116_sim_no_memory_in_order",
+     "the server has no memory for long, and the waiters keep their places",
+     {wait_without_memory},
+     {"fifo_ticket_needs_memory"},
+     one_server(4)},
     {"fault_57_sim_pause_of_tasks",
      "a client with three tasks stands still for long, and each gets a place",
      {pause_of_tasks},
@@ -314,6 +386,11 @@ const std::vector<scenario> order_scenarios = {
      {no_hand_off_after_a_leave},
      {"fifo_leave_counts_as_a_turn"},
      one_server(2)},
+    {"fault_58_sim_lost_attempt_in_order",
+     "a waiter gets no answer and a new place, and no task of its client goes past others with it",
+     {lost_attempt},
+     {"fifo_lost_attempt_keeps_its_place"},
+     one_server(4)},
     {"fault_58_sim_place_left_behind",
      "a client does not use the place that it has left behind",
      {place_left_behind},

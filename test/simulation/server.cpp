@@ -466,11 +466,13 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
 }
 
 /// Checks a denied turn. The lock must be held, or a living waiter must be ahead. While a slot moves, a
-/// ticket may be elsewhere.
+/// ticket may be elsewhere. After a standstill, dead waiters count as alive for a while.
 void server::expect_reason_to_wait(const kinds::command& command, const core::vote& answer,
                                    const small_redis::keyspace& before) {
     if (asks_for_turn(command) && answer.kind == core::vote_kind::denied && !moves_slot_ &&
         !read_key(before, command.key, wall_in_ms()).exists &&
+        read_waiters(host_.keys(), command.key, wall_in_ms()).remaining <=
+            stored_waiters::usual_life &&
         read_waiters(before, command.key, wall_in_ms()).is_turn_of(sender_of(command))) {
         world_.violation("instance", name_ + " denied a key that is free, and whose turn has come");
     }
@@ -653,6 +655,7 @@ void server::pause(duration how_long) {
         world_.tell(name_, "stands still for " + in_ms(how_long));
     }
     paused_until_ = std::max(paused_until_, world_.now() + how_long);
+    order_.on_standstill(host_.keys(), wall_in_ms(), paused_until_);
 }
 
 void server::become_another() {
@@ -770,6 +773,7 @@ void server::move_keys(server& to, const Predicate& is_moved) {
 }
 
 void server::jump(duration by) {
+    order_.forget();
     const bool forward = by > duration::zero();
     world_.count(forward ? fault::clock_jump_forward : fault::clock_jump_back);
     if (world_.tracing()) {
@@ -1050,10 +1054,11 @@ bool server::holds_anything(const std::string& key) const {
 }
 
 bool server::has_anything_of_waiters(const std::string& key) const {
-    const std::string name = waiters_of(key);
+    const std::string queue = waiters_of(key);
     for (std::size_t i = 0; i != host_.keys().size(); ++i) {
         const small_redis::record& one = host_.keys()[i];
-        if (one.name.starts_with(name) && one.expires >= wall_in_ms()) {
+        const wall_milliseconds longest = one.name == queue ? stored_waiters::longest_life : -1;
+        if (one.name.starts_with(queue) && one.expires > wall_in_ms() + longest) {
             return true;
         }
     }

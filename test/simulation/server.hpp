@@ -160,7 +160,7 @@ public:
     [[nodiscard]] stored_waiters waiters(const std::string& key) const {
         return read_waiters(host_.keys(), key, wall_in_ms());
     }
-    /// Returns whether any data of such waiters exists.
+    /// Returns whether any data of such waiters exists. A queue that ends soon enough is left out.
     [[nodiscard]] bool has_anything_of_waiters(const std::string& key) const;
     /// Returns the slots of a semaphore that a token has now.
     [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token) const;

@@ -238,6 +238,7 @@ stored_waiters read_waiters(const small_redis::keyspace& keys, std::string_view 
     if (result.is_foreign) {
         return result;
     }
+    result.remaining = found->expires - now;
     for (const small_redis::sorted_set::member& one : set->members()) {
         stored_waiter waiter;
         waiter.client = number_behind("", one.name);

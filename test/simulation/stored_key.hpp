@@ -115,6 +115,12 @@ struct stored_waiter {
 struct stored_waiters {
     bool is_foreign = false;  ///< No lock wrote their queue.
     std::vector<stored_waiter> members{};
+    wall_milliseconds remaining = 0;  ///< How long their queue will live.
+
+    /// After a standstill of the server, a queue lives longer than this, and nobody counts as dead.
+    static constexpr wall_milliseconds usual_life = 60'000;
+    /// It never lives longer than this.
+    static constexpr wall_milliseconds longest_life = 25 * usual_life;
 
     /// Returns null if it does not wait.
     [[nodiscard]] const stored_waiter* find(const stored_waiter& one) const;

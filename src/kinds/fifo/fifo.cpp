@@ -35,6 +35,10 @@ std::string ticket_of(std::string_view key, std::uint64_t client) {
     return waiters_ticket_prefix(key).append(std::to_string(client));
 }
 
+// As in waiters.lua.
+constexpr core::duration minute = std::chrono::minutes(1);
+constexpr std::size_t most_dead = 256;
+
 /// The queue of a key and the ticket of a client, in memory.
 class queue_in_memory {
 public:
@@ -47,7 +51,11 @@ public:
           entry_(keys.find(name_, now_)),
           all_(entry_ != nullptr ? entry_->as<waiters>() : nullptr),
           own_{command.ticket, command.place},
-          ttl_(command.place_ttl) {}
+          ttl_(core::milliseconds(command.place_ttl)) {
+        if (all_ != nullptr && command.step != step::leave) {
+            notice();
+        }
+    }
 
     /// Returns the vote if colock did not write one of the two keys.
     [[nodiscard]] std::optional<vote> problem() const {
@@ -61,14 +69,17 @@ public:
                    : std::optional(foreign_in_queue(ticket_));
     }
 
-    /// Removes the dead waiters at the front. Returns whether a waiter of this client is next, as first_of in
+    /// Removes dead waiters at the front. Returns whether a waiter of this client is next, as first_of in
     /// waiters.lua does.
     bool is_our_turn() {
-        while (all_ != nullptr && !all_->members.empty() && is_dead(all_->members.front())) {
-            erase(all_->members.front());
+        for (std::size_t i = 0; i != most_dead && all_ != nullptr; ++i) {
+            const waiters::member first = all_->members.front();
+            if (!is_dead(first)) {
+                return first.client == own_.client;
+            }
+            erase(first);
         }
-        return all_ == nullptr || all_->members.empty() ||
-               all_->members.front().client == own_.client;
+        return all_ == nullptr;
     }
 
     /// Returns what enter.lua returns.
@@ -80,7 +91,7 @@ public:
             return 0;
         }
         if (all_ == nullptr) {
-            entry_ = &keys_.put(name_, waiters(), now_ + ttl_);
+            entry_ = &keys_.put(name_, waiters(), now_ + minute);
             all_ = entry_->as<waiters>();
         }
         const waiters::member last = all_->members.empty() ? own_ : all_->members.back();
@@ -101,7 +112,7 @@ public:
         if (ticket == nullptr || !has(own_.place) || !has(command_.value)) {
             return vote::denied(key_state::absent);
         }
-        if (ticket->expires - now_ < ttl_ / 2) {
+        if (ticket->expires - now_ < ttl_ * 7 / 8) {
             write_ticket();
         }
         const std::size_t before = all_->members.size();
@@ -113,7 +124,7 @@ public:
             return vote::granted(0);
         }
         auto place = std::ranges::find(all_->members, own_);
-        while (place != all_->members.begin()) {
+        while (place != all_->members.begin() && before - all_->members.size() < most_dead) {
             --place;
             if (place->client != own_.client) {
                 if (lives(place->client)) {
@@ -133,8 +144,23 @@ private:
     }
 
     [[nodiscard]] bool lives(std::uint64_t client) const {
-        return client == own_.client ||
+        return client == own_.client || is_settling_ ||
                keys_.find(ticket_of(command_.key, client), now_) != nullptr;
+    }
+
+    /// Does the same as notice in waiters.lua, and keeps the queue.
+    void notice() {
+        const core::duration part = std::max(ttl_ / 8, core::duration(1));
+        const core::duration left = entry_->expires - now_;
+        auto parts = (left - core::duration(1)) / minute;
+        core::duration silence = (parts + 1) * minute - left;
+        if (silence > 3 * part) {
+            parts = parts <= 16 ? parts + 8 : 0;
+            silence = {};
+        }
+        parts = std::max<core::duration::rep>(parts - silence / part, 0);
+        is_settling_ = parts > 0;
+        entry_->expires = now_ + (parts + 1) * minute - silence % part;
     }
 
     /// Returns whether a waiter is dead, as first_of in waiters.lua does. A smaller number of this client
@@ -148,7 +174,6 @@ private:
         const table::entry* const ticket = keys_.find(ticket_, now_);
         const core::time_point end = now_ + ttl_;
         keys_.put(ticket_, {}, ticket != nullptr ? std::max(ticket->expires, end) : end);
-        entry_->expires = std::max(entry_->expires, now_ + ttl_);
     }
 
     void erase(const waiters::member one) {
@@ -177,7 +202,8 @@ private:
     table::entry* entry_;
     waiters* all_;
     waiters::member own_;
-    core::milliseconds ttl_;
+    core::duration ttl_;
+    bool is_settling_ = false;  // Nobody counts as dead.
 };
 
 class waiters_kind final : public queue_kind {

@@ -9,7 +9,7 @@
 --@include ../look.lua
 --@include waiters.lua
 
-local problem = check(KEYS[1], KEYS[2])
+local problem = check(KEYS[1], KEYS[2], ARGV[2])
 if problem then
     return problem
 end

@@ -4,16 +4,16 @@
 -- KEYS[2]  The ticket of the client.
 -- ARGV[1]  The member of the client's first waiter.
 -- ARGV[2]  The member of its last waiter.
--- ARGV[3]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. A negative
---          value means that the slot is being moved to this node. The tickets of other clients may then be at
---          the other node, so all clients count as alive.
+-- ARGV[3]  How long to keep the ticket, in milliseconds. A negative value means that the slot is being moved to
+--          this node. The tickets of other clients may then be at the other node, so all clients count as alive.
 -- Returns  The number of the client before this one, or 0 if there is none. -1 if some places may be missing.
+-- It needs no memory.
 
 --@include ../look.lua
 --@include waiters.lua
 
 local queue, ticket, life = KEYS[1], KEYS[2], math.abs(ARGV[3])
-local problem = check(queue, ticket)
+local problem = check(queue, ticket, life)
 if problem then
     return problem
 end
@@ -25,26 +25,22 @@ if not rank or not redis.call('zscore', queue, ARGV[2]) or left == -2 then
 end
 -- If the first living waiter is of this client, it is the client's turn. This holds even if the client's
 -- first waiter has lost its place and stands behind others.
-local before, dead, ended = 0, {}, {}
+local before, has_ended = 0, false
 if tonumber(ARGV[3]) > 0 then
-    local first
-    first, ended = first_of(queue, ticket, ARGV[1])
+    local first = first_of(queue, ticket, ARGV[1])
+    has_ended = dead[1]
     if client_of(first) ~= client_of(ARGV[1]) then
-        before, dead = client_before(queue, rank, ticket, client_of(ARGV[1]))
+        before = client_before(queue, rank, ticket, client_of(ARGV[1]))
     end
 else
     before = client_before(queue, rank)
 end
--- The ticket is written only rarely, because a write notifies the client behind. It is also written if dead
+-- mutant: fifo_ticket_needs_memory
+keep(queue)
+-- The ticket is renewed once per refresh, because that notifies the client behind. It is also renewed if dead
 -- places at the front are removed. One of them may be a place that this client had left behind.
 -- mutant: fifo_ticket_not_kept, fifo_left_place_ends_unnoticed
-local is_written = left < life / 2 or ended[1] ~= nil
-if is_written or dead[1] then
-    try(queue, ticket, life)
-end
-if is_written then
+if left < life * 7 / 8 or has_ended then
     write_ticket(ticket, life)
 end
-remove(queue, dead)
-remove(queue, ended)
 return before

@@ -7,8 +7,7 @@
 -- ARGV[1]  The token.
 -- ARGV[2]  The ttl of the key, in milliseconds.
 -- ARGV[3]  The member of the sender in the queue.
--- ARGV[4]  How long to keep the ticket, in milliseconds. The queue is kept for at least as long. Negative if
---          the sender does not wait.
+-- ARGV[4]  How long to keep the ticket, in milliseconds. Negative if the sender does not wait.
 -- Returns  OK if the key was acquired, otherwise 0.
 
 -- The usual case: there is no queue.
@@ -21,18 +20,17 @@ end
 --@include waiters.lua
 
 local queue, ticket, own, life = KEYS[2], KEYS[3], ARGV[3], math.abs(ARGV[4])
-local problem = check(queue, ticket)
+local problem = check(queue, ticket, life)
 if problem then
     return problem
 end
 -- mutant: fifo_try_goes_past
 if redis.call('exists', KEYS[1]) == 0 then
-    local first, dead = first_of(queue, ticket, own)
+    local first = first_of(queue, ticket, own)
     -- mutant: fifo_past_a_waiter
     if not first or client_of(first) == client_of(own) then
-        try(queue, ticket, life)
+        try(queue, ticket)
         taken = redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
-        remove(queue, dead)
         if first then
             leave(queue, ticket, own, life)
         end
@@ -42,5 +40,7 @@ end
 -- mutant: fifo_try_leaves_a_place
 if tonumber(ARGV[4]) > 0 then
     enter(queue, ticket, own, life)
+else
+    keep(queue)
 end
 return 0

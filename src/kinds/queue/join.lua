@@ -75,11 +75,15 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     end
 end
 
--- Commands that may be refused later are tried first, in a way that changes nothing.
+-- Commands that may be refused later are tried first, in a way that changes nothing. After LREM, the server
+-- refuses none for lack of memory. A client in the queue therefore keeps its ticket without memory.
+if at and (is_written or dead[1]) then
+    redis.call('lrem', queue, 1, '')
+end
 if is_written then
     redis.call('set', ticket, '', value and 'nx' or 'xx', 'px', 1)
 end
-if not at or dead[1] then
+if not at then
     redis.call('lrem', queue, 1, '')
 end
 

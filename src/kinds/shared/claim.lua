@@ -44,6 +44,9 @@ if set.readers <= set.now then
     return 1
 end
 if life > 0 then
+    if redis.call('zscore', key, mark) then
+        redis.call('zrem', key, '')  -- After this write, the server refuses none for lack of memory.
+    end
     prepare(key, set, mark, set.now + life)
     put(key, set, mark, -(set.now + life))
 end

@@ -32,6 +32,8 @@ inline namespace v1 {
 namespace detail {
 namespace {
 
+static_assert(runtime::most_keys_in_text == multi_mutex::max_resources);
+
 config_error no_text(const std::string& why) {
     return {"text", "it is not the result of lease::detach, or not all of it: " + why};
 }
@@ -114,12 +116,6 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
 }  // namespace
 
 detached_lease lease_in(std::string_view text) {
-    constexpr std::size_t most_fields = 7 + multi_mutex::max_resources;
-    const auto fields = static_cast<std::size_t>(std::ranges::count(text, ' ')) + 1;
-    if (fields > most_fields) {  // The reason follows without reading them all.
-        return {nullptr, "it has " + std::to_string(fields) + " fields, not up to " +
-                             std::to_string(most_fields)};
-    }
     auto parsed = runtime::parse_handover(text);
     if (auto* const problem = std::get_if<std::string>(&parsed)) {
         return {nullptr, std::move(*problem)};

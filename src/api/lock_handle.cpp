@@ -48,6 +48,8 @@ error error_of(core::acquire_outcome result, std::string details) {
             return {errc::would_deadlock, std::move(details)};
         case core::acquire_outcome::lease_lost:
             return {errc::lease_lost, std::move(details)};
+        case core::acquire_outcome::adopted_twice:
+            return {errc::invalid_argument, std::move(details)};
         case core::acquire_outcome::cancelled:
             break;
     }

@@ -500,7 +500,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
         lease_->detach();
     }
     lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_,
-                                                adopts() ? adopted_->token : std::string_view());
+                                                adopts() ? adopted_token() : std::string_view());
     looking_ = {};
     ++loop_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();

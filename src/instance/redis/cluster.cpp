@@ -915,6 +915,7 @@ std::size_t cluster::room() const noexcept {
 status cluster::snapshot() const {
     status result;
     result.address = to_.display;
+    result.is_cluster = true;
     result.in_flight = detour_count_.load(std::memory_order_relaxed);
     const std::lock_guard lock(nodes_mutex_);
     result.in_flight += retired_.in_flight();

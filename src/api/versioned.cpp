@@ -104,6 +104,10 @@ std::string problem_with(std::uint64_t version, const std::optional<std::string>
                " is not possible, since versions are below 2^53. Give the version that read or a "
                "write has reported";
     }
+    if (version > versioned::version_limit - 4) {  // The end of a value has a version too.
+        return "version: no version follows " + std::to_string(version) +
+               ", since versions are below 2^53. Delete the key of the value";
+    }
     if (value && value->size() > longest_value) {
         return "value: it has " + std::to_string(value->size()) +
                " bytes, which exceeds longest_value (" + std::to_string(longest_value) +

@@ -4,6 +4,7 @@
 
 #include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/inspection/inspection.hpp"
 #include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
@@ -50,22 +51,10 @@ bool are_permits(const core::adopted_values& numbers, std::uint32_t count, std::
     return std::max<std::ptrdiff_t>(listed, 1) == count && largest <= limit;
 }
 
-/// A token begins with `permit:<limit>*<count>:`, and nothing else is between these signs.
-const kinds::lock_kind* semaphore_of(std::string_view prefix, const core::adopted_values& numbers) {
-    std::uint32_t limit = 0;
-    std::uint32_t count = 0;
-    const std::size_t colon = prefix.find(':');
-    const std::size_t times = prefix.find('*');
-    if (colon == std::string_view::npos || times == std::string_view::npos || times < colon) {
-        return nullptr;
-    }
-    const std::string_view first = prefix.substr(colon + 1, times - colon - 1);
-    const std::string_view second = prefix.substr(times + 1);
-    std::from_chars(first.data(), first.data() + first.size(), limit);
-    std::from_chars(second.data(), second.data() + second.size(), count);
-    return count != 0 && count <= limit && limit <= kinds::most_permits &&
-                   are_permits(numbers, count, limit)
-               ? &kinds::semaphore(limit, count)
+const kinds::lock_kind* semaphore_of(const runtime::handover& lease) {
+    const auto permit = kinds::parse_permit(lease.token);
+    return permit && are_permits(lease.has, permit->count, permit->limit)
+               ? &kinds::semaphore(permit->limit, permit->count)
                : nullptr;
 }
 
@@ -82,9 +71,9 @@ void check_names(const std::vector<std::string>& names, std::size_t most) {
 
 const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     const std::string_view prefix = runtime::token_parts::of(lease.token).prefix;
-    const std::array known{
-        &kinds::exclusive, &kinds::fenced,        &kinds::shared, &kinds::fenced_shared,
-        &kinds::writer,    &kinds::fenced_writer, &kinds::multi,  semaphore_of(prefix, lease.has)};
+    const std::array known{&kinds::exclusive,     &kinds::fenced,     &kinds::shared,
+                           &kinds::fenced_shared, &kinds::writer,     &kinds::fenced_writer,
+                           &kinds::multi,         semaphore_of(lease)};
     for (const kinds::lock_kind* const kind : known) {
         if (kind != nullptr && kind->traits().name == lease.kind) {
             if (kind->traits().token_prefix != prefix) {

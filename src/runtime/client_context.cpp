@@ -34,4 +34,12 @@ void client_context::note_acquired(const lease_driver& lease, core::duration wai
     });
 }
 
+void client_context::on_broken(std::string_view key, std::string_view token) {
+    const auto broken = std::ranges::find_if(
+        members.leases, [&](const lease_driver& one) { return one.is_at(key, token); });
+    if (broken != members.leases.end()) {
+        broken->on_broken();
+    }
+}
+
 }  // namespace colock::runtime

@@ -608,12 +608,15 @@ std::string lease_driver::last_answers(const std::vector<instance::status>& inst
 void lease_driver::on_lost(core::loss why, core::duration late, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
-    rare().loss_details = by_votes && votes != nullptr
-                              ? describe_lease_round(spec_->resource(), spec().policy->kind(),
-                                                     *votes, client_.instances.states())
-                              : describe(spec_->resource());
+    std::string& details = rare().loss_details;
+    if (details.empty()) {
+        details = by_votes && votes != nullptr
+                      ? describe_lease_round(spec_->resource(), spec().policy->kind(), *votes,
+                                             client_.instances.states())
+                      : describe(spec_->resource());
+    }
     if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
-        rare().loss_details += describe_standstill(late);
+        details += describe_standstill(late);
     }
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
@@ -711,6 +714,19 @@ void lease_driver::on_close() {
     if (!release_waits()) {
         drive(event::just(event::kind_type::close), client_.turn.now());
     }
+}
+
+bool lease_driver::is_at(std::string_view key, std::string_view token) const {
+    return is_at_key() && token_parts::of(token).digits == token_parts::of(this->token()).digits &&
+           (key == spec_->key || std::ranges::count(spec_->more_names, key) != 0);
+}
+
+void lease_driver::on_broken() {
+    if (machine_.held()) {
+        rare().loss_details = describe(resource()) + ": break_lock of this client has removed it";
+        resume(event::just(event::kind_type::broken), client_.turn.now());
+    }
+    send_release();
 }
 
 void lease_driver::on_closed() {

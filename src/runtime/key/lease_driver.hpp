@@ -235,6 +235,10 @@ public:
     void restore_key(std::size_t index);
     /// The client is being closed, so the lease is lost.
     void on_close();
+    /// Returns whether it is at this key with this token, which may have another prefix.
+    [[nodiscard]] bool is_at(std::string_view key, std::string_view token) const;
+    /// The client has removed its keys for others, who do not wait for its holder.
+    void on_broken();
     /// Returns whether the closing client need not wait for it any longer: see `core::lease::settled`.
     [[nodiscard]] bool settled(core::time_point now) const { return machine_.settled(now); }
     /// Returns whether it was released without a quorum of answers.

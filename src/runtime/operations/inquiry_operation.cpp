@@ -2,6 +2,7 @@
 
 #include "runtime/operations/inquiry_operation.hpp"
 
+#include "core/round.hpp"
 #include "runtime/client_context.hpp"
 
 #include <algorithm>
@@ -132,6 +133,15 @@ void inquiry_operation::finish(inquiry_outcome outcome) {
         client_.out.reconsider(last_turn_);  // It may not be sent yet.
     } else {
         in_client::unlink();
+    }
+    const auto count = [this](core::vote_kind kind) {
+        const auto kind_of = [](const answer& one) { return one.vote.kind; };
+        return static_cast<std::size_t>(std::ranges::count(answers_, kind, kind_of));
+    };
+    const std::size_t removed = count(core::vote_kind::granted);
+    if (what_.step == core::step::release && removed != 0 &&
+        removed + count(core::vote_kind::denied) > core::spare_of(answers_.size())) {
+        client_.on_broken(what_.key, what_.token);
     }
     if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
         // Instances do not notify a client of its own writes.

@@ -249,7 +249,9 @@ private:
     /// Queried for room, because the key has changed there.
     core::instance_set looking_;
     std::vector<core::vote> denials_;                // See `key_findings`.
-    std::unique_ptr<const core::round> last_votes_;  // Of the last failed attempt.
+    std::shared_ptr<const core::round> last_votes_;  // Of the last failed attempt.
+    std::shared_ptr<const core::round>
+        last_denial_;  // Of the last attempt that an instance denied.
 };
 
 }  // namespace colock::runtime

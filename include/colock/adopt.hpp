@@ -37,8 +37,8 @@ COLOCK_EXPORT [[nodiscard]] detached_lease lease_in(std::string_view text);
 /// It waits for no other operation of this client on the name, because the lease comes before them. It first waits
 /// for the connections of a new client, as an acquire does.
 ///
-/// **Adopt a text once.** Two processes that adopt the same text both have the lease. Nothing can detect that,
-/// because both have the same token.
+/// **Adopt a text once.** Two clients that adopt the same text both have the lease. Nothing can detect that, because
+/// both have the same token.
 ///
 /// The client must have the same instances and the same key prefix as the client that detached the lease. The
 /// lease has these `options` from now on. Their `fencing` has no effect, because the text says whether the lease
@@ -46,8 +46,8 @@ COLOCK_EXPORT [[nodiscard]] detached_lease lease_in(std::string_view text);
 ///
 /// - Handler signature: `void(colock::error, colock::lease)`.
 /// - Errors:
-///   - `invalid_argument` if `text` is not a result of `lease::detach`, or if the client cannot have a lease with this
-///     key prefix or with these options.
+///   - `invalid_argument` if `text` is not a result of `lease::detach`, or if this client has its lease already. The
+///     error is the same if the client cannot have a lease with this key prefix or with these options.
 ///   - `lease_lost` if too few instances still have the token. Other holders may have the lock. What is left of
 ///     the keys expires.
 ///   - `no_quorum` if too few instances answered within `lock_options::unavailable_timeout`. The keys stay as

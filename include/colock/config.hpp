@@ -50,8 +50,8 @@ struct COLOCK_EXPORT config {
     ///   - Give several of its nodes.
     ///   - Each lock is acquired at the master of its key's slot. Locks whose names have the same hash
     ///     tag are at the same master.
-    ///   - The remote queue, fencing and several readers of a `shared_mutex` need a name without a `}`,
-    ///     or a name with a hash tag.
+    ///   - The remote queue, fencing, `queue_order::fifo`, a `shared_mutex` and a `semaphore` need a name without a
+    ///     `}`, or a name with a hash tag.
     /// - `unix:///path/of/socket?db=0&user=...&password=...` is a server behind a UNIX socket.
     /// - `memory://name` is a lock server inside this process, for tests and development. Clients of one
     ///   process that use the same name share it.

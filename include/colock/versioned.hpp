@@ -191,7 +191,7 @@ public:
     /// - Errors: those of `read`, after which the write was not and will not be carried out, except as the
     ///   class says. `outcome_unknown` if the write may have been carried out, or may be yet. Read, and decide
     ///   by the value. `invalid_argument` if the value is longer than `versioned_options::longest_value`, or if
-    ///   the version is not below `version_limit`. Then nothing is sent.
+    ///   no version below `version_limit` can follow. Then nothing is sent.
     template <detail::token_for<write_outcome> CompletionToken = boost::asio::deferred_t>
     auto compare_exchange(std::uint64_t version, std::string value,
                           CompletionToken&& token = {}) const {

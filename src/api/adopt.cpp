@@ -4,6 +4,7 @@
 
 #include "kinds/exclusive/exclusive.hpp"
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/inspection/inspection.hpp"
 #include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,38 +32,24 @@ inline namespace v1 {
 namespace detail {
 namespace {
 
+static_assert(runtime::most_keys_in_text == multi_mutex::max_resources);
+
 config_error no_text(const std::string& why) {
     return {"text", "it is not the result of lease::detach, or not all of it: " + why};
 }
 
 /// Returns whether these are the numbers of `count` permits out of `limit`. A list has a space after each.
 bool are_permits(const core::adopted_values& numbers, std::uint32_t count, std::uint32_t limit) {
-    const auto listed = std::ranges::count(numbers.values, ' ');
-    std::uint64_t largest = numbers.value;
-    if (listed != 0) {
-        const std::string_view list(numbers.values.data(), numbers.values.size() - 1);
-        const std::string_view last = list.substr(list.rfind(' ') + 1);
-        std::from_chars(last.data(), last.data() + last.size(), largest);
-    }
-    return std::max<std::ptrdiff_t>(listed, 1) == count && largest <= limit;
+    const std::string list =
+        numbers.values.empty() ? std::to_string(numbers.value) + ' ' : numbers.values;
+    const std::string last = list.substr(list.rfind(' ', list.size() - 2) + 1);
+    return std::ranges::count(list, ' ') == std::ptrdiff_t{count} && std::stoull(last) <= limit;
 }
 
-/// A token begins with `permit:<limit>*<count>:`, and nothing else is between these signs.
-const kinds::lock_kind* semaphore_of(std::string_view prefix, const core::adopted_values& numbers) {
-    std::uint32_t limit = 0;
-    std::uint32_t count = 0;
-    const std::size_t colon = prefix.find(':');
-    const std::size_t times = prefix.find('*');
-    if (colon == std::string_view::npos || times == std::string_view::npos || times < colon) {
-        return nullptr;
-    }
-    const std::string_view first = prefix.substr(colon + 1, times - colon - 1);
-    const std::string_view second = prefix.substr(times + 1);
-    std::from_chars(first.data(), first.data() + first.size(), limit);
-    std::from_chars(second.data(), second.data() + second.size(), count);
-    return count != 0 && count <= limit && limit <= kinds::most_permits &&
-                   are_permits(numbers, count, limit)
-               ? &kinds::semaphore(limit, count)
+const kinds::lock_kind* semaphore_of(const runtime::handover& lease) {
+    const auto permit = kinds::parse_permit(lease.token);
+    return permit && are_permits(lease.has, permit->count, permit->limit)
+               ? &kinds::semaphore(permit->limit, permit->count)
                : nullptr;
 }
 
@@ -80,9 +66,9 @@ void check_names(const std::vector<std::string>& names, std::size_t most) {
 
 const kinds::lock_kind& kind_of(const runtime::handover& lease) {
     const std::string_view prefix = runtime::token_parts::of(lease.token).prefix;
-    const std::array known{
-        &kinds::exclusive, &kinds::fenced,        &kinds::shared, &kinds::fenced_shared,
-        &kinds::writer,    &kinds::fenced_writer, &kinds::multi,  semaphore_of(prefix, lease.has)};
+    const std::array known{&kinds::exclusive,     &kinds::fenced,     &kinds::shared,
+                           &kinds::fenced_shared, &kinds::writer,     &kinds::fenced_writer,
+                           &kinds::multi,         semaphore_of(lease)};
     for (const kinds::lock_kind* const kind : known) {
         if (kind != nullptr && kind->traits().name == lease.kind) {
             if (kind->traits().token_prefix != prefix) {
@@ -102,9 +88,9 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
     std::vector<std::string_view> resources;
     for (const std::string& key : lease.keys) {
         if (!key.starts_with(prefix)) {
-            std::string why = "its name '" + key;
-            why.append("' does not begin with the client's key prefix '").append(prefix);
-            throw config_error("text", why.append("'. Give both clients the same prefix"));
+            throw config_error("text", "its name '" + key +
+                                           "' does not begin with the client's key prefix '" +
+                                           prefix + "'. Give both clients the same prefix");
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }
@@ -114,12 +100,6 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
 }  // namespace
 
 detached_lease lease_in(std::string_view text) {
-    constexpr std::size_t most_fields = 7 + multi_mutex::max_resources;
-    const auto fields = static_cast<std::size_t>(std::ranges::count(text, ' ')) + 1;
-    if (fields > most_fields) {  // The reason follows without reading them all.
-        return {nullptr, "it has " + std::to_string(fields) + " fields, not up to " +
-                             std::to_string(most_fields)};
-    }
     auto parsed = runtime::parse_handover(text);
     if (auto* const problem = std::get_if<std::string>(&parsed)) {
         return {nullptr, std::move(*problem)};

@@ -7,6 +7,7 @@
 #include "api/lock_error.hpp"
 #include "api/options_check.hpp"
 #include "api/start_on_lock.hpp"
+#include "kinds/auxiliary_key.hpp"
 #include "platform/clock.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/client_context.hpp"
@@ -17,6 +18,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -48,6 +50,8 @@ error error_of(core::acquire_outcome result, std::string details) {
             return {errc::would_deadlock, std::move(details)};
         case core::acquire_outcome::lease_lost:
             return {errc::lease_lost, std::move(details)};
+        case core::acquire_outcome::adopted_twice:
+            return {errc::invalid_argument, std::move(details)};
         case core::acquire_outcome::cancelled:
             break;
     }
@@ -102,6 +106,21 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     return policy;
 }
 
+/// Throws `config_error` for a lock that needs several keys, if a Cluster has them in several slots.
+void check_slot(std::string_view key, const kinds::lock_kind& kind,
+                const runtime::client_context& client) {
+    kinds::command second;
+    second.contended = true;
+    if (!kinds::has_auxiliary_keys(key) && kind.has_auxiliary_key(second) &&
+        std::ranges::any_of(client.instances.states(), &instance::status::is_cluster)) {
+        throw config_error("resource",
+                           runtime::describe(key) +
+                               " has a } but no {hash tag}, so a Cluster cannot keep the keys of "
+                               "this lock in one slot. Use a name without }, or one that begins "
+                               "with a hash tag");
+    }
+}
+
 std::shared_ptr<const runtime::lock_spec> make_spec(
     const std::shared_ptr<runtime::client_context>& owner,
     std::span<const std::string_view> resources, const lock_options& options,
@@ -117,6 +136,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     spec->policy = owner->policies.share(policy_of(options, kind, *owner));
     spec->key.reserve(prefix.size() + resource.size());
     spec->key.append(prefix).append(resource);
+    check_slot(spec->key, kind, *owner);
     spec->key_hash = runtime::hash_of_key(spec->key);
     spec->prefix_size = prefix.size();
     spec->is_reentrant = is_reentrant;

@@ -506,6 +506,8 @@ lease_step lease::on_held(const event& e, time_point now) {
             return abandon();
         case kind::close:
             return lose(loss::closed);
+        case kind::broken:
+            return lose(loss::keys_gone);
         default:
             return {};
     }

@@ -131,6 +131,7 @@ public:
             release,  ///< The holder releases a held or a lost lease.
             abandon,  ///< As `release`, but the keys stay until their ttl ends.
             close,    ///< The client closes. A held lease is lost.
+            broken,   ///< The client has removed its keys for others. A held lease is lost.
         };
         kind_type kind = kind_type::start;
         /// For `timer`: whether a quorum of instances has answered within `instance_timeout`.

@@ -21,6 +21,7 @@ enum class acquire_outcome : std::uint8_t {
     // The client, not the state machine, sets the values below.
     would_deadlock,  ///< The owner already holds the lock, and would wait for itself.
     lease_lost,      ///< The lease is lost that the owner wanted to enter again, or to adopt.
+    adopted_twice,   ///< The client already has the lease that it was to adopt.
 };
 
 /// Why a lease ended without a release.

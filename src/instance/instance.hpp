@@ -64,6 +64,7 @@ struct status {
     /// Delay of the latest reply, from the send time of its command.
     core::duration delay{};
     std::vector<node_status> nodes;  ///< Empty for a memory instance.
+    bool is_cluster = false;
 };
 
 /// One voter: a server, or a group of servers with one vote.

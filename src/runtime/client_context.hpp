@@ -111,6 +111,9 @@ struct client_context : loop {
     /// Counts a lease that an operation has got after this wait.
     void note_acquired(const lease_driver& lease, core::duration waited) noexcept;
 
+    /// This client has removed the token from the key on so many instances that no quorum has it.
+    void on_broken(std::string_view key, std::string_view token);
+
     void release_started() noexcept { ++counts.releasing; }
     void release_ended() {
         --counts.releasing;

@@ -35,11 +35,7 @@ constexpr bool is_plain(char c) noexcept {
 }
 
 constexpr bool is_hexadecimal(char c) noexcept {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-constexpr unsigned digit(char c) noexcept {
-    return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+    return hexadecimal_digits.find(c) != std::string_view::npos;
 }
 
 std::string encoded(std::string_view key) {
@@ -65,7 +61,8 @@ std::optional<std::string> decoded(std::string_view text) {
             text.remove_prefix(1);
         } else if (text.size() >= 3 && text[0] == '%' && is_hexadecimal(text[1]) &&
                    is_hexadecimal(text[2])) {
-            result += static_cast<char>(digit(text[1]) * 16U + digit(text[2]));
+            result += static_cast<char>(hexadecimal_digits.find(text[1]) * 16U +
+                                        hexadecimal_digits.find(text[2]));
             text.remove_prefix(3);
         } else {
             return std::nullopt;
@@ -167,14 +164,16 @@ std::string to_text(const handover& lease) {
 }
 
 std::variant<handover, std::string> parse_handover(std::string_view text) {
+    if (const auto first = text.substr(0, text.find(' ')); first != version) {
+        return wrong("first field", first, version);
+    }
+    const auto count = static_cast<std::size_t>(std::ranges::count(text, ' ')) + 1;
+    constexpr std::size_t most = fields_before_keys + most_keys_in_text;
+    if (count <= fields_before_keys || count > most) {
+        return "it has " + std::to_string(count) + " fields, not " +
+               std::to_string(fields_before_keys + 1) + " to " + std::to_string(most);
+    }
     const std::vector<std::string_view> fields = split(text, ' ');
-    if (fields.front() != version) {
-        return wrong("first field", fields.front(), version);
-    }
-    if (fields.size() <= fields_before_keys) {
-        return "it has " + std::to_string(fields.size()) + " fields, not " +
-               std::to_string(fields_before_keys + 1) + " or more";
-    }
     const std::string_view rest = text.substr(version.size() + fields[1].size() + 2);
     if (fields[1] != checksum_of(rest)) {
         return wrong("checksum", fields[1],

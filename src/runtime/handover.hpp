@@ -5,6 +5,7 @@
 
 #include "core/lease.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,6 +32,9 @@ struct handover {
 
     friend bool operator==(const handover&, const handover&) = default;
 };
+
+/// The largest number of keys in a text.
+inline constexpr std::size_t most_keys_in_text = 64;
 
 /// Returns one line of printable ASCII:
 ///

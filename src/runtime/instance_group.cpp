@@ -40,19 +40,14 @@ bool instance_group::is_quorum(const Predicate& is_so) const {
            core::quorum_of(instances_.size());
 }
 
-bool instance_group::update() noexcept {
-    const bool had_quorum =
-        std::exchange(has_quorum_, is_quorum([](const auto& one) { return one->ready(); }));
-    return has_quorum_ && !had_quorum;
-}
-
-bool instance_group::update(std::size_t index) noexcept {
-    const bool was_ready = ready_.contains(index);
+instance_group::change instance_group::update(std::size_t index) noexcept {
+    const change before{ready_.contains(index), has_quorum_};
     ready_.remove(index);
     if (instances_[index]->ready()) {
         ready_.add(index);
     }
-    return ready_.contains(index) && !was_ready;
+    has_quorum_ = ready_.count(instances_.size()) >= core::quorum_of(instances_.size());
+    return {ready_.contains(index) && !before.is_ready, has_quorum_ && !before.is_quorum};
 }
 
 bool instance_group::starting() const {

@@ -4,6 +4,7 @@
 // those of another cluster. The nodes are fake servers, which can report anything.
 
 #include "instance/redis/key_slot.hpp"
+#include "instance/redis/map_selection.hpp"
 #include "instance_rig.hpp"
 #include "support/cluster_replies.hpp"
 #include "support/contains.hpp"
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -393,6 +395,66 @@ BOOST_AUTO_TEST_CASE(another_cluster_found_at_first_connect_is_quarantined, *lab
     rig.run_until([&] { return rig.acquire(in_lower_half, "bob") == "failed: quarantined"; });
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
     BOOST_TEST(taken.acquires() == 0U);
+}
+
+// Two of three nodes are down, and another cluster uses the address of the third one.
+BOOST_AUTO_TEST_CASE(another_cluster_at_one_of_three_nodes_is_not_followed, *label("fault-131")) {
+    std::optional<fake_node> first(std::in_place);
+    std::optional<fake_node> second(std::in_place);
+    fake_node taken;
+    const std::size_t third = last_slot / 3;
+    const std::string map =
+        shards_reply({{{0, third}, {{.port = first->port(), .id = "a1"}}},
+                      {{third + 1, 2 * third}, {{.port = second->port(), .id = "a2"}}},
+                      {{2 * third + 1, last_slot}, {{.port = taken.port(), .id = "a3"}}}});
+    for (fake_node* const one : {&*first, &*second, &taken}) {
+        one->change([&](report& r) { r.shards = map; });
+    }
+    instance_rig rig(uri_of({&*first, &*second, &taken}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    const std::size_t before = taken.acquires();
+    first.reset();
+    second.reset();
+    taken.replace([&](report& r) {
+        r.epoch = 99;
+        r.shards = all_slots_at(taken.port(), "b1");
+        r.run_id = std::string(40, 'b');
+    });
+    run_until_reason(rig, "another cluster, that of node b1");
+    // Its map would be followed after `patience`, in one of the next sweeps.
+    const auto since = std::chrono::steady_clock::now();
+    rig.run_until([&] {
+        return std::chrono::steady_clock::now() - since > instance::redis::map_selection::patience;
+    });
+    const std::size_t asked = taken.asked();
+    rig.run_until([&] { return taken.asked() > asked + 1; });
+    BOOST_TEST(rig.acquire(in_upper_half, "bob") == "failed: quarantined");
+    BOOST_TEST(taken.acquires() == before);
+    BOOST_TEST(!contains(rig.status().reason, "is in use, of epoch 99"), rig.status().reason);
+}
+
+// The first seed lacks slots, so the second one is asked too. It belongs to another cluster.
+BOOST_AUTO_TEST_CASE(seeds_of_two_clusters_are_an_error_with_both_names, *label("fault-131")) {
+    fake_node first;
+    fake_node second;
+    first.change([&](report& r) {
+        r.shards = shards_reply({{{0, middle - 1}, {{.port = first.port(), .id = "a1"}}}});
+    });
+    second.change([&](report& r) { r.shards = all_slots_at(second.port(), "b1"); });
+    instance_rig rig(uri_of({&first, &second}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
+    run_until_reason(rig, "Give nodes of one cluster only");
+    const std::string reason = rig.status().reason;
+    BOOST_TEST(contains(reason, "reports the cluster of node a1"), reason);
+    BOOST_TEST(contains(reason, "reports the cluster of node b1"), reason);
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    BOOST_TEST(first.acquires() + second.acquires() == 0U);
+    // The second seed joins the first cluster.
+    for (fake_node* const one : {&first, &second}) {
+        one->change([&](report& r) { r.shards = halves(first.port(), "a1", second.port(), "a2"); });
+    }
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
 }
 
 // The client has not yet read the map of the server at this address.

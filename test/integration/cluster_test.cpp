@@ -7,6 +7,7 @@
 #include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
+#include "locks.hpp"
 #include "support/contains.hpp"
 #include "support/documented_rights.hpp"
 #include "support/fake_server.hpp"
@@ -439,6 +440,53 @@ BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *labe
         BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "ann")) == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
+}
+
+// The second reader or permit needs a key that the cluster has in another slot.
+BOOST_AUTO_TEST_CASE(a_name_that_spans_slots_is_refused_before_the_first_reader_or_permit,
+                     *label("fault-144")) {
+    const auto is_clear = [](const std::string& name) {
+        return [name](const config_error& problem) {
+            BOOST_TEST(problem.field() == "resource");
+            return std::string(problem.what()) ==
+                   "resource: '" + name +
+                       "' has a } but no {hash tag}, so a Cluster cannot keep the keys of this "
+                       "lock "
+                       "in one slot. Use a name without }, or one that begins with a hash tag";
+        };
+    };
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        config plain;
+        plain.instances = {three().uri()};
+        client locks(executor, plain);
+        config prefixed = plain;
+        prefixed.key_prefix = "{app}:";
+        client tagged(executor, prefixed);
+        config in_memory;
+        in_memory.instances = {"memory://fault-144"};
+        client memory(executor, in_memory);
+        lock_options fenced;
+        fenced.fencing = true;
+        lock_options ordered;
+        ordered.order = queue_order::fifo;
+        for (const std::string name : {"a}b", "{}", "{}a}"}) {
+            BOOST_CHECK_EXCEPTION(shared_mutex(locks, name), config_error, is_clear(name));
+            BOOST_CHECK_EXCEPTION(semaphore(locks, name, 2), config_error, is_clear(name));
+            BOOST_CHECK_EXCEPTION(mutex(locks, name, fenced), config_error, is_clear(name));
+            BOOST_CHECK_EXCEPTION(mutex(locks, name, ordered), config_error, is_clear(name));
+            BOOST_TEST(is_held(co_await mutex(locks, name).acquire()));
+            for (client* const one : {&tagged, &memory}) {
+                const shared_mutex document(*one, name);
+                const lease first = co_await document.acquire_shared();
+                BOOST_TEST(is_held(co_await document.acquire_shared()));
+                const semaphore permits(*one, name + "permits", 2);
+                const lease permit = co_await permits.acquire();
+                BOOST_TEST(is_held(co_await permits.acquire()));
+            }
+        }
+        BOOST_TEST(is_held(co_await shared_mutex(locks, "x{a}y}").acquire_shared()));
+    }());
 }
 
 // Later commands do not overtake a postponed one.

@@ -383,8 +383,9 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_cure) {
         const auto [wrong, erased] = co_await x.erase(versioned::version_limit, asio::as_tuple);
         BOOST_TEST((wrong == errc::invalid_argument));
         BOOST_TEST(wrong.details() ==
-                   "'x': version: 9007199254740992 is not possible, since versions are below 2^53. "
-                   "Give the version that read or a write has reported");
+                   "'x': version: no version follows 9007199254740992, since versions are below "
+                   "2^53. Give the version that read or a write has reported. If it is this one, "
+                   "delete the key");
         BOOST_TEST(problem_of([&] { versioned(locks, ""); }) ==
                    "resource: the name is empty. Name what the lock protects");
         versioned_options large;
@@ -401,6 +402,47 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_cure) {
         BOOST_CHECK_EXCEPTION(std::rethrow_exception(thrown), lock_error, [](const lock_error& e) {
             return e.code() == errc::invalid_argument;
         });
+        co_await locks.close();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_version_at_its_end_is_a_final_error, *label("fault-145")) {
+    run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
+        versioned_options ending = persistent;
+        ending.ttl = 1min;
+        for (const versioned_options& options : {trying_for(3s), ending}) {
+            const versioned x(locks, options.ttl == 0ms ? "lasting" : "ending", options);
+            const std::string name(x.resource());
+            co_await x.compare_exchange(0, "first");
+            for (const std::uint64_t behind : {1U, 2U, 3U}) {
+                const std::uint64_t version = versioned::version_limit - behind;
+                instances[0].command({"HSET", name, "v", std::to_string(version)});
+                BOOST_TEST((co_await x.read()).version == version);
+                const stopwatch since;
+                const error written = co_await failure_of(
+                    [&](auto token) { return x.compare_exchange(version, "next", token); });
+                BOOST_TEST((written == errc::invalid_argument), written.message());
+                BOOST_TEST(written.details() ==
+                           "'" + name + "': version: no version follows " +
+                               std::to_string(version) +
+                               ", since versions are below 2^53. Give the version that read or a "
+                               "write has reported. If it is this one, delete the key");
+                const error erased =
+                    co_await failure_of([&](auto token) { return x.erase(version, token); });
+                BOOST_TEST((erased == errc::invalid_argument), erased.message());
+                BOOST_TEST((co_await thrown_by_update(x, add_one) != nullptr));
+                BOOST_TEST((since.elapsed() < 2s));
+            }
+            const std::uint64_t last = versioned::version_limit - 4;
+            instances[0].command({"HSET", name, "v", std::to_string(last)});
+            BOOST_TEST((co_await x.compare_exchange(last, "next")).applied);
+            // The end of a value is a change too, but there is no larger version for it.
+            instances[0].command({"HSET", name, "v", "9007199254740991"});
+            instances[0].command({"PEXPIRE", name, "604800000"});
+            const versioned_state over = co_await x.read();
+            BOOST_TEST(over.version == versioned::version_limit - 1);
+            BOOST_TEST(!over.value.has_value());
+        }
         co_await locks.close();
     });
 }

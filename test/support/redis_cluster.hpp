@@ -224,12 +224,18 @@ private:
             std::chrono::seconds(60));
     }
 
-    /// Waits until each node has met all others. A node abandons a meeting that takes longer than its
-    /// timeout, for example on a busy machine.
+    /// Waits until each node knows the ids of all others. During a handshake it counts a node whose id it does not
+    /// know yet. A node abandons a meeting that takes longer than its timeout, for example on a busy machine.
     void introduce_all() const {
-        const auto knows_all = [this](const redis_server& one) {
-            return says(one, {"CLUSTER", "INFO"},
-                        "cluster_known_nodes:" + std::to_string(nodes_.size()) + "\r");
+        std::vector<std::string> ids;
+        for (std::size_t i = 0; i != nodes_.size(); ++i) {
+            ids.push_back(id(i));
+        }
+        const auto knows_all = [&](const redis_server& one) {
+            const std::string known = one.command({"CLUSTER", "NODES"}).value_or("");
+            return std::ranges::all_of(ids, [&](const std::string& each) {
+                return known.find(each) != std::string::npos;
+            });
         };
         request_until([&] { return std::ranges::all_of(nodes_, knows_all); },
                       std::chrono::seconds(3),

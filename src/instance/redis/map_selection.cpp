@@ -20,6 +20,11 @@ bool can_be_one_cluster(const ids& a, const ids& b) {
            std::ranges::any_of(a, [&](const std::string& id) { return b.contains(id); });
 }
 
+/// Returns the id of one of its nodes.
+std::string name_of(const cluster_map& map) {
+    return map.ids.empty() ? "without an id" : *map.ids.begin();
+}
+
 std::size_t count_slots(const cluster_map& of) {
     std::size_t result = 0;
     for (const slot_range& one : of.ranges) {
@@ -81,7 +86,7 @@ map_selection::relation map_selection::add(const std::string& who, cluster_map m
 }
 
 void map_selection::add_failure(const std::string& who, const std::string& why) {
-    append(failures_, who + " " + why);
+    failures_.push_back(who + " " + why);
 }
 
 map_decision map_selection::decide(core::time_point now) {
@@ -91,6 +96,8 @@ map_decision map_selection::decide(core::time_point now) {
     result.is_another = !others.empty() && has_persisted(others.front()->map, now);
     if (result.is_another) {
         usable = others;
+    } else if (!has_map_ && !are_of_one_cluster(usable)) {
+        usable.clear();
     }
     if (others.empty() || result.is_another) {
         successor_.reset();
@@ -167,11 +174,16 @@ map_selection::answers map_selection::others_that_agree() const {
     const answers older = answers_that_are(relation::older);
     result.insert(result.end(), older.begin(), older.end());
     const bool agree = std::ranges::all_of(result, [&](const answer* one) {
-        const cluster_map& first = result.front()->map;
-        return one->map.is_ok && one->map.epoch == first.epoch &&
-               can_be_one_cluster(one->map.ids, first.ids);
+        return one->map.is_ok && one->map.epoch == result.front()->map.epoch;
     });
-    return agree ? result : answers();
+    const bool is_majority = 2 * result.size() > answers_.size() + failures_.size();
+    return agree && is_majority && are_of_one_cluster(result) ? result : answers();
+}
+
+bool map_selection::are_of_one_cluster(const answers& all) {
+    return std::ranges::all_of(all, [&](const answer* one) {
+        return can_be_one_cluster(one->map.ids, all.front()->map.ids);
+    });
 }
 
 /// Returns whether that cluster and epoch have been reported long enough.
@@ -239,13 +251,14 @@ void map_selection::use(map_decision& decided) {
 std::string map_selection::why_ignored(const answer& one) const {
     switch (one.is) {
         case relation::ours:
-            return one.who + " reports another cluster than the nodes that were asked before it";
+            return one.who + " reports the cluster of node " + name_of(one.map) +
+                   ", and other nodes report another one";
         case relation::older:
             return one.who + " reports an older map, of epoch " + std::to_string(one.map.epoch) +
                    ", and epoch " + std::to_string(epoch_) + " is in use";
         case relation::foreign:
-            return one.who +
-                   " reports another cluster, whose map has no node in common with the one in use";
+            return one.who + " reports another cluster, that of node " + name_of(one.map) +
+                   ", whose map has no node in common with the one in use";
         case relation::empty:
             break;
     }
@@ -272,9 +285,10 @@ std::string map_selection::explain(const map_decision& decided) const {
     } else if (decided.is_undecided) {
         append(result, "that map is used if all nodes go on to report it for " +
                            std::to_string(patience.count()) + " ms");
-    } else if (std::ranges::all_of(answers_,
-                                   [](const answer& one) { return one.is == relation::empty; })) {
-        append(result, failures_);
+    } else if (!answers_that_are(relation::ours).empty()) {
+        append(result, "Give nodes of one cluster only");
+    } else if (answers_that_are(relation::empty).size() == answers_.size()) {
+        std::ranges::for_each(failures_, [&](const auto& one) { append(result, one); });
         result.insert(0, "no node reports the map of the cluster: ");
     }
     return result;

@@ -40,10 +40,12 @@ struct map_decision {
 /// 1. A map is *ours* if it has a node or shard in common with the current map, and no lower epoch. If nodes
 ///    report no ids, only the epoch counts. The first map is always ours.
 /// 2. Among our maps, those of nodes in a healthy cluster come first. Among these, the highest epoch comes
-///    first. A slot without an owner in this map gets the owner of the next map.
+///    first. A slot without an owner in this map gets the owner of the next map. If the first maps
+///    are of several clusters, none is used.
 /// 3. A map that is not ours is ignored while any node reports one of ours.
-/// 4. All nodes that answer may report the same other cluster, or the same lower epoch. If they report it as
-///    healthy for `patience`, their map is followed, and every slot has changed.
+/// 4. All nodes that answer may report the same other cluster, or the same lower epoch. If they are a majority of
+///    the nodes that were queried, and report it as healthy for `patience`, their map is followed. Every slot
+///    has changed then.
 /// 5. A slot without an owner in the new map keeps its last owner. It has changed only when another owner is
 ///    found. Owners are the same if their ids are equal, or without ids, their addresses.
 /// 6. Each ignored map and each ignored entry leaves a reason.
@@ -97,6 +99,7 @@ private:
 
     [[nodiscard]] answers answers_that_are(relation what) const;
     [[nodiscard]] answers others_that_agree() const;
+    [[nodiscard]] static bool are_of_one_cluster(const answers& all);
     [[nodiscard]] bool has_persisted(const cluster_map& other, core::time_point now);
     void use(map_decision& decided);
     void forget_unused_owners();
@@ -104,7 +107,7 @@ private:
     [[nodiscard]] std::string explain(const map_decision& decided) const;
 
     std::vector<answer> answers_;
-    std::string failures_;
+    std::vector<std::string> failures_;
     bool enough_ = false;
 
     bool has_map_ = false;

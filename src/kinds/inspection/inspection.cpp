@@ -58,12 +58,7 @@ std::optional<std::uint32_t> take_number(std::string_view& text, char end) {
     return result;
 }
 
-/// The parts of a semaphore's token.
-struct permit_token {
-    std::uint32_t limit;
-    std::uint32_t count;
-    std::string_view digits_and_label;
-};
+}  // namespace
 
 std::optional<permit_token> parse_permit(std::string_view token) {
     if (!token.starts_with(permit_prefix)) {
@@ -78,6 +73,8 @@ std::optional<permit_token> parse_permit(std::string_view token) {
     }
     return permit_token{*limit, *count, token};
 }
+
+namespace {
 
 /// Makes the report about a name in memory, as report.lua does.
 class memory_report {

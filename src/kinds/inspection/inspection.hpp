@@ -33,6 +33,16 @@ struct removal {
 /// never can be: an empty text, or the result of a name that was run once.
 [[nodiscard]] std::optional<removal> removal_of(std::string_view token);
 
+/// The parts of a semaphore's token.
+struct permit_token {
+    std::uint32_t limit;
+    std::uint32_t count;
+    std::string_view digits_and_label;
+};
+
+/// Returns nothing if the text is no token of a semaphore.
+[[nodiscard]] std::optional<permit_token> parse_permit(std::string_view token);
+
 /// Returns the label in a token of any kind. Returns an empty text if it has none.
 [[nodiscard]] std::string_view label_of_holder(std::string_view token) noexcept;
 

@@ -28,7 +28,7 @@ local function read_record(key)
     end
     local text, erased, writes = fields[1], fields[2], fields[3]
     local version, count = number_in(text), number_in(fields[4])
-    local is_written = version and version < 2 ^ 53 - 1 and count and count > 0 and count <= most_writes
+    local is_written = version and count and count > 0 and count <= most_writes
     is_written = is_written and (erased == '0' or erased == '1') and writes and #writes <= longest_writes
     if not is_written or not string.find(writes, '^ %x+:%d+:%d+') then
         return nil, redis.status_reply('holds hash')
@@ -36,7 +36,7 @@ local function read_record(key)
     local has_ended = erased == '0' and left >= 0 and left <= week
     return {
         text = text,
-        version = version + (has_ended and 1 or 0),
+        version = math.min(version + (has_ended and 1 or 0), 2 ^ 53 - 1),
         has_value = erased == '0' and not has_ended,
         writes = writes,
         count = count,

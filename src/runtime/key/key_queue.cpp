@@ -78,6 +78,15 @@ void key_queue::start(acquire_operation& newcomer) {
 
 void key_queue::adopt(acquire_operation& newcomer) {
     newcomer.come_to(*this);
+    const std::string_view token = newcomer.adopted_token();
+    const auto adopts = [&](const auto* one) { return one->adopted_token() == token; };
+    if (local_.any_lease([&](auto& one) { return lease_of(one).token() == token; }) ||
+        std::ranges::any_of(adopting_, adopts)) {
+        newcomer.fail_as(core::acquire_outcome::adopted_twice,
+                         describe(newcomer.spec()->resource())
+                             .append(": text: this client has adopted it already"));
+        return;
+    }
     adopting_.push_back(&newcomer);
     newcomer.begin();
 }

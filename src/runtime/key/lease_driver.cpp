@@ -580,7 +580,7 @@ void lease_driver::release_share(std::uint32_t holder) {
         ++client_.counts.released;
         --client_.counts.held;
     }
-    end_loss_waiters_of(holder, lease_result::not_held);
+    end_loss_waiters(lease_result::not_held, holder);
 }
 
 /// A holder does not shorten the ttl of the other holders.
@@ -640,12 +640,15 @@ std::string lease_driver::last_answers(const std::vector<instance::status>& inst
 void lease_driver::on_lost(core::loss why, core::duration late, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
-    rare().loss_details = by_votes && votes != nullptr
-                              ? describe_lease_round(spec_->resource(), spec().policy->kind(),
-                                                     *votes, client_.instances.states())
-                              : describe(spec_->resource());
+    std::string& details = rare().loss_details;
+    if (details.empty()) {
+        details = by_votes && votes != nullptr
+                      ? describe_lease_round(spec_->resource(), spec().policy->kind(), *votes,
+                                             client_.instances.states())
+                      : describe(spec_->resource());
+    }
     if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
-        rare().loss_details += describe_standstill(late);
+        details += describe_standstill(late);
     }
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
@@ -745,6 +748,14 @@ void lease_driver::on_close() {
     }
 }
 
+void lease_driver::on_broken() {
+    if (machine_.held()) {
+        rare().loss_details = describe(resource()) + ": break_lock of this client has removed it";
+        resume(event::just(event::kind_type::broken), client_.turn.now());
+    }
+    send_release();
+}
+
 void lease_driver::on_closed() {
     if (machine_.ended()) {
         return;
@@ -798,19 +809,12 @@ void lease_driver::on_abandon() noexcept {
     }
 }
 
-void lease_driver::end_loss_waiters(lease_result result) {
-    if (rare_) {
-        while (!rare_->loss_waiters.empty()) {
-            rare_->loss_waiters.front().finish(result);
-        }
-    }
-}
-
-void lease_driver::end_loss_waiters_of(std::uint32_t holder, lease_result result) {
+/// Ends those of one holder, or all.
+void lease_driver::end_loss_waiters(lease_result result, std::optional<std::uint32_t> holder) {
     if (rare_) {
         for (auto it = rare_->loss_waiters.begin(); it != rare_->loss_waiters.end();) {
             loss_operation& one = *it++;
-            if (one.holder() == holder) {
+            if (!holder || one.holder() == holder) {
                 one.finish(result);
             }
         }

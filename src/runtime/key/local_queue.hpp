@@ -91,6 +91,11 @@ public:
     [[nodiscard]] bool any_waiter(const Function& holds) {
         return std::any_of(waiters_.begin(), waiters_.end(), holds);
     }
+    /// Returns whether the predicate is true for any lease at the key.
+    template <typename Function>
+    [[nodiscard]] bool any_lease(const Function& holds) {
+        return std::any_of(leases_.begin(), leases_.end(), holds);
+    }
     // mutant: served_out_of_order
     void push(member_at_key& last) noexcept { waiters_.push_back(last); }
     void remove(member_at_key& waiter) noexcept { waiters_.erase(waiters_.iterator_to(waiter)); }

@@ -536,11 +536,12 @@ void acquire_operation::give_up_sending(core::time_point now) {
 
 void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
-        last_votes_ = std::make_unique<const core::round>(lease_->votes());
+        last_votes_ = std::make_shared<const core::round>(lease_->votes());
+        last_denial_ = last_votes_->denied() != 0 ? last_votes_ : std::move(last_denial_);
         lease_->detach();
     }
     lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_,
-                                                adopts() ? adopted_->token : std::string_view());
+                                                adopts() ? adopted_token() : std::string_view());
     looking_ = {};
     ++loop_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
@@ -737,11 +738,16 @@ std::string acquire_operation::story(const std::vector<instance::status>& instan
     if (!lease_) {
         return why_without_attempt(instances);
     }
-    const core::round& votes = lease_->votes();
-    const bool is_unanswered = votes.silent() == votes.instances();
-    std::string text = describe_attempt(spec_->resource(), spec_->policy->kind(),
-                                        is_unanswered && last_votes_ ? *last_votes_ : votes,
-                                        instances, {without_ttl_, denials_});
+    const bool is_unanswered = lease_->votes().silent() == instances.size();
+    const core::round& votes = is_unanswered && last_votes_ ? *last_votes_ : lease_->votes();
+    const auto describe_votes = [&](const core::round& of) {
+        return describe_attempt(spec_->resource(), spec_->policy->kind(), of, instances,
+                                {without_ttl_, denials_});
+    };
+    std::string text = describe_votes(votes);
+    if (votes.denied() == 0 && last_denial_) {
+        text += ". Before that: " + describe_votes(*last_denial_);
+    }
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 

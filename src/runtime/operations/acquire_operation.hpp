@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::instance {
@@ -69,6 +70,8 @@ public:
     [[nodiscard]] key_queue& queue() noexcept { return *queue_; }
     /// Returns whether it adopts a lease of another process.
     [[nodiscard]] bool adopts() const noexcept { return adopted_ != nullptr; }
+    /// Returns the token of that lease.
+    [[nodiscard]] std::string_view adopted_token() const noexcept { return adopted_->token; }
     /// Returns its number among the waiters of its client, if it waits for a lock whose order binds.
     /// Otherwise 0.
     [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
@@ -252,7 +255,9 @@ private:
     /// Queried for room, because the key has changed there.
     core::instance_set looking_;
     std::vector<core::vote> denials_;                // See `key_findings`.
-    std::unique_ptr<const core::round> last_votes_;  // Of the last failed attempt.
+    std::shared_ptr<const core::round> last_votes_;  // Of the last failed attempt.
+    std::shared_ptr<const core::round>
+        last_denial_;  // Of the last attempt that an instance denied.
 };
 
 }  // namespace colock::runtime

@@ -2,6 +2,7 @@
 
 #include "runtime/operations/inquiry_operation.hpp"
 
+#include "core/round.hpp"
 #include "runtime/client_context.hpp"
 
 #include <algorithm>
@@ -137,6 +138,11 @@ void inquiry_operation::finish(inquiry_outcome outcome) {
     }
     try {
         voters_ = client_.instances.states();
+        const std::size_t removed = count(core::vote_kind::granted);
+        if (what_.step == core::step::release && removed != 0 &&
+            removed + count(core::vote_kind::denied) > core::spare_of(answers_.size())) {
+            client_.on_broken(what_.key, what_.token);
+        }
         if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
             // Instances do not notify a client of its own writes.
             auto written = std::make_shared<lock_spec>();

@@ -526,6 +526,13 @@ BOOST_AUTO_TEST_CASE(is_lost_when_its_client_is_closed) {
                   {22ms, release, "release; wait 72"}});
 }
 
+BOOST_AUTO_TEST_CASE(is_lost_when_its_client_has_broken_it) {
+    const event broken = event::just(kind::broken);
+    play(held(), {{20ms, broken, "lost keys_gone; wait 988"},
+                  {21ms, broken, "wait 988"},
+                  {22ms, release, "release; wait 72"}});
+}
+
 // A client that is being closed waits for these releases.
 
 BOOST_AUTO_TEST_CASE(settles_when_a_quorum_and_all_reachable_have_answered) {

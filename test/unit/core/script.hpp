@@ -93,6 +93,8 @@ inline std::string name(acquire_outcome outcome) {
             return "would_deadlock";
         case acquire_outcome::lease_lost:
             return "lease_lost";
+        case acquire_outcome::adopted_twice:
+            return "adopted_twice";
     }
     return "?";
 }

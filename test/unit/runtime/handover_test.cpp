@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_text_with_a_wrong_field_is_refused) {
     BOOST_TEST(problem_of("") == "its first field is '', not colock-lease/1");
     BOOST_TEST(problem_of("colock-lease/2 x") ==
                "its first field is 'colock-lease/2', not colock-lease/1");
-    BOOST_TEST(problem_of(text_with(front + " 10 0 -")) == "it has 7 fields, not 8 or more");
+    BOOST_TEST(problem_of(text_with(front + " 10 0 -")) == "it has 7 fields, not 8 to 71");
     BOOST_TEST(problem_of(text_with("exclusive 12 10 0 - x")) == "its token is '12', not a token");
     for (const std::string& token :
          {digits.substr(1), digits + "@", digits + "@" + std::string(65, 'a'),

@@ -116,6 +116,7 @@ BOOST_AUTO_TEST_CASE(the_newest_map_of_a_healthy_cluster_is_chosen, *label("faul
 BOOST_AUTO_TEST_CASE(a_hole_is_filled_from_the_next_map, *label("fault-93")) {
     map_selection selection;
     const cluster_map map = map_of({"a1", "a2"}, 5);
+    sweep(selection, {without(map, "a2")});
     map_decision decided = sweep(selection, {without(map, "a2"), map_of({"b1"}, 4)});
     BOOST_TEST(owner_of(*decided.map, 0) == "a1");
     BOOST_TEST(owner_of(*decided.map, last_slot) == "");  // n1 has no node in common with n0.
@@ -295,6 +296,53 @@ BOOST_AUTO_TEST_CASE(another_cluster_is_not_followed_unless_healthy_nodes_agree,
             BOOST_TEST(contains(decided.reason, "n0 reports another cluster"), decided.reason);
         }
     }
+}
+
+// The other nodes are down. Even if they stay down, one node does not decide.
+BOOST_AUTO_TEST_CASE(a_minority_of_the_nodes_moves_nobody_to_another_cluster, *label("fault-131")) {
+    for (const cluster_map& other : {map_of({"b1"}, 99), map_of({"a1"}, 3)}) {
+        for (std::size_t nodes = 1; nodes != 7; ++nodes) {
+            for (std::size_t reporting = 1; reporting <= nodes; ++reporting) {
+                map_selection selection;
+                sweep(selection, {map_of({"a1", "a2"}, 7)});
+                map_decision decided;
+                for (int i = 0; i != 3; ++i) {
+                    selection.begin();
+                    for (std::size_t k = 0; k != nodes; ++k) {
+                        if (k < reporting) {
+                            selection.add("n" + std::to_string(k), other);
+                        } else {
+                            selection.add_failure("n" + std::to_string(k), "is gone");
+                        }
+                    }
+                    decided = selection.decide(start + i * map_selection::patience / 2);
+                }
+                BOOST_TEST(decided.is_another == (2 * reporting > nodes));
+                BOOST_TEST(decided.map.has_value() == decided.is_another);
+                BOOST_TEST(!decided.is_undecided);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nodes_that_report_two_clusters_are_an_error_with_both_names,
+                     *label("fault-131")) {
+    map_selection selection;
+    map_decision decided = sweep(selection, {without(map_of({"a1", "a2"}), "a2"), map_of({"b1"})});
+    BOOST_TEST(!decided.map);
+    BOOST_TEST(decided.reason ==
+               "n0 reports the cluster of node a1, and other nodes report another one. n1 reports "
+               "the cluster of node b1, and other nodes report another one. Give nodes of one "
+               "cluster only");
+    // The first cluster that all nodes report is used.
+    decided = sweep(selection, {map_of({"a1", "a2"}), map_of({"a1", "a2"})});
+    BOOST_TEST(owner_of(*decided.map, 0) == "a1");
+    decided = sweep(selection, {map_of({"b1"}), map_of({"c1"})}, start + 1h);
+    BOOST_TEST(!decided.map);
+    BOOST_TEST(contains(decided.reason, "n0 reports another cluster, that of node b1, "),
+               decided.reason);
+    BOOST_TEST(contains(decided.reason, "n1 reports another cluster, that of node c1, "),
+               decided.reason);
 }
 
 // --- A generator of replies ----------------------------------------------------------------------

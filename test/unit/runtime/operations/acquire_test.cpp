@@ -308,6 +308,40 @@ BOOST_FIXTURE_TEST_CASE(a_reachable_quorum_ends_the_wait_for_a_quarantine, quara
     BOOST_TEST((waiter->finished_at < began + 501ms));
 }
 
+// The error tells of the outage, and of the holder before it.
+BOOST_AUTO_TEST_CASE(an_error_after_an_outage_mentions_the_denial_before_it, *label("fault-127")) {
+    for (const bool is_silent : {false, true}) {
+        for (const bool is_back : {false, true}) {
+            three_servers all;
+            const auto holder = all.bob->lock("a");
+            const auto waiter = all.ann->acquire("a");
+            all.world().run_for(100ms);
+            for (std::size_t i = 0; i != 3; ++i) {
+                all.server(i).is_up = is_silent;
+                all.server(i).is_silent = is_silent;
+            }
+            all.world().run_for(500ms);  // Several attempts fail.
+            if (is_back) {
+                for (std::size_t i = 0; i != 3; ++i) {
+                    all.server(i).is_up = true;
+                    all.server(i).is_silent = true;  // The next attempt has no answer yet.
+                }
+                all.world().run_for(250ms);
+            }
+            waiter->cancel();
+            all.finish(waiter);
+            const std::size_t before = waiter->text.find(". Before that: 'a': 0 of 3 instances");
+            BOOST_TEST(before != std::string::npos, waiter->text);
+            BOOST_TEST(waiter->text.find("denied", before) != std::string::npos, waiter->text);
+            const std::string now = waiter->text.substr(0, before);
+            const bool is_told =
+                now.find("no answer") != std::string::npos || now.find("down") != std::string::npos;
+            BOOST_TEST(is_told, now);
+            BOOST_TEST(now.find("denied") == std::string::npos, now);
+        }
+    }
+}
+
 // The vote arrives after the end of the ttl. The grant does not count, and is rolled back.
 BOOST_FIXTURE_TEST_CASE(a_grant_that_arrives_too_late_is_rolled_back, one_server) {
     runtime::lock_policy policy = ann->usual_policy();

@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,14 +40,10 @@ config_error no_text(const std::string& why) {
 
 /// Returns whether these are the numbers of `count` permits out of `limit`. A list has a space after each.
 bool are_permits(const core::adopted_values& numbers, std::uint32_t count, std::uint32_t limit) {
-    const auto listed = std::ranges::count(numbers.values, ' ');
-    std::uint64_t largest = numbers.value;
-    if (listed != 0) {
-        const std::string_view list(numbers.values.data(), numbers.values.size() - 1);
-        const std::string_view last = list.substr(list.rfind(' ') + 1);
-        std::from_chars(last.data(), last.data() + last.size(), largest);
-    }
-    return std::max<std::ptrdiff_t>(listed, 1) == count && largest <= limit;
+    const std::string list =
+        numbers.values.empty() ? std::to_string(numbers.value) + ' ' : numbers.values;
+    const std::string last = list.substr(list.rfind(' ', list.size() - 2) + 1);
+    return std::ranges::count(list, ' ') == std::ptrdiff_t{count} && std::stoull(last) <= limit;
 }
 
 const kinds::lock_kind* semaphore_of(const runtime::handover& lease) {
@@ -93,9 +88,9 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
     std::vector<std::string_view> resources;
     for (const std::string& key : lease.keys) {
         if (!key.starts_with(prefix)) {
-            std::string why = "its name '" + key;
-            why.append("' does not begin with the client's key prefix '").append(prefix);
-            throw config_error("text", why.append("'. Give both clients the same prefix"));
+            throw config_error("text", "its name '" + key +
+                                           "' does not begin with the client's key prefix '" +
+                                           prefix + "'. Give both clients the same prefix");
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }

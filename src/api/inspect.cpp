@@ -22,6 +22,7 @@
 #include <cassert>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,19 +39,25 @@ using runtime::inquiry;
 using runtime::inquiry_outcome;
 using std::chrono::milliseconds;
 
+/// The words for a content in a report and in the public interface.
+constexpr struct content_words {
+    std::string_view reported;
+    key_content content;
+    std::string_view name;
+} contents[] = {
+    {"nothing", key_content::nothing, "nothing"},
+    {"token", key_content::exclusive, "exclusive"},
+    {"readers", key_content::readers, "readers"},
+    {"permits", key_content::permits, "permits"},
+    {"result", key_content::once_result, "once_result"},
+    {"record", key_content::versioned_value, "versioned_value"},
+    {"string", key_content::other_string, "other_string"},
+    {"other", key_content::other, "other"},
+};
+
 key_content content_of(std::string_view word) noexcept {
-    static constexpr std::pair<std::string_view, key_content> words[] = {
-        {"nothing", key_content::nothing},     {"token", key_content::exclusive},
-        {"readers", key_content::readers},     {"permits", key_content::permits},
-        {"result", key_content::once_result},  {"record", key_content::versioned_value},
-        {"string", key_content::other_string},
-    };
-    for (const auto& [known, content] : words) {
-        if (known == word) {
-            return content;
-        }
-    }
-    return key_content::other;
+    const auto* const found = std::ranges::find(contents, word, &content_words::reported);
+    return found != std::end(contents) ? found->content : key_content::other;
 }
 
 /// Converts a ttl as PTTL reports it.
@@ -187,20 +194,14 @@ private:
     [[nodiscard]] break_result summary() const {
         break_result all;
         all.quorum = core::quorum_of(answers().size());
+        all.removed = count(core::vote_kind::granted);
+        all.absent = count(core::vote_kind::denied);
+        all.failed = count(core::vote_kind::failed);
         for (std::size_t i = 0; i != answers().size(); ++i) {
             const core::vote& vote = answers()[i].vote;
-            switch (vote.kind) {
-                case core::vote_kind::granted:
-                    ++all.removed;
-                    break;
-                case core::vote_kind::denied:
-                    ++all.absent;
-                    break;
-                case core::vote_kind::failed:
-                    ++all.failed;
-                    all.failures += (all.failures.empty() ? "[" : " [") + voters()[i].address +
-                                    ": " + runtime::describe_failure(vote, voters()[i]) + "]";
-                    break;
+            if (vote.kind == core::vote_kind::failed) {
+                all.failures += (all.failures.empty() ? "[" : " [") + voters()[i].address + ": " +
+                                runtime::describe_failure(vote, voters()[i]) + "]";
             }
         }
         all.was_held = all.removed >= all.quorum;
@@ -251,25 +252,8 @@ void start(const std::shared_ptr<asio_host>& owner, std::string_view resource,
 }  // namespace
 
 std::string_view to_string(key_content content) noexcept {
-    switch (content) {
-        case key_content::nothing:
-            return "nothing";
-        case key_content::exclusive:
-            return "exclusive";
-        case key_content::readers:
-            return "readers";
-        case key_content::permits:
-            return "permits";
-        case key_content::once_result:
-            return "once_result";
-        case key_content::versioned_value:
-            return "versioned_value";
-        case key_content::other_string:
-            return "other_string";
-        case key_content::other:
-            return "other";
-    }
-    return "unknown";
+    const auto* const found = std::ranges::find(contents, content, &content_words::content);
+    return found != std::end(contents) ? found->name : "unknown";
 }
 
 void client::start_inspect(const std::shared_ptr<asio_host>& owner, std::string resource,

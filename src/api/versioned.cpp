@@ -99,14 +99,10 @@ void start(shared_spec spec, runtime::record_request request, handler<Result> ha
 /// Empty if such a write is possible.
 std::string problem_with(std::uint64_t version, const std::optional<std::string>& value,
                          std::size_t longest_value) {
-    if (version >= versioned::version_limit) {
-        return "version: " + std::to_string(version) +
-               " is not possible, since versions are below 2^53. Give the version that read or a "
-               "write has reported";
-    }
     if (version > versioned::version_limit - 4) {  // The end of a value has a version too.
         return "version: no version follows " + std::to_string(version) +
-               ", since versions are below 2^53. Delete the key of the value";
+               ", since versions are below 2^53. Give the version that read or a write has "
+               "reported. If it is this one, delete the key";
     }
     if (value && value->size() > longest_value) {
         return "value: it has " + std::to_string(value->size()) +

@@ -35,8 +35,12 @@ void client_context::note_acquired(const lease_driver& lease, core::duration wai
 }
 
 void client_context::on_broken(std::string_view key, std::string_view token) {
-    const auto broken = std::ranges::find_if(
-        members.leases, [&](const lease_driver& one) { return one.is_at(key, token); });
+    const auto broken = std::ranges::find_if(members.leases, [&](const lease_driver& one) {
+        const lock_spec& lock = *one.shared_spec();
+        return one.is_at_key() &&
+               token_parts::of(token).digits == token_parts::of(one.token()).digits &&
+               (key == lock.key || std::ranges::count(lock.more_names, key) != 0);
+    });
     if (broken != members.leases.end()) {
         broken->on_broken();
     }

@@ -130,8 +130,8 @@ void engine::wake() {
 
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
-    const bool is_back = parts_.instances.update();
-    if (parts_.instances.update(index)) {
+    const auto [is_ready, is_back] = parts_.instances.update(index);
+    if (is_ready) {
         restore_keys(index);
     }
     for_each(parts_.members.acquiring,

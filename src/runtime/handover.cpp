@@ -35,11 +35,7 @@ constexpr bool is_plain(char c) noexcept {
 }
 
 constexpr bool is_hexadecimal(char c) noexcept {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-constexpr unsigned digit(char c) noexcept {
-    return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+    return hexadecimal_digits.find(c) != std::string_view::npos;
 }
 
 std::string encoded(std::string_view key) {
@@ -65,7 +61,8 @@ std::optional<std::string> decoded(std::string_view text) {
             text.remove_prefix(1);
         } else if (text.size() >= 3 && text[0] == '%' && is_hexadecimal(text[1]) &&
                    is_hexadecimal(text[2])) {
-            result += static_cast<char>(digit(text[1]) * 16U + digit(text[2]));
+            result += static_cast<char>(hexadecimal_digits.find(text[1]) * 16U +
+                                        hexadecimal_digits.find(text[2]));
             text.remove_prefix(3);
         } else {
             return std::nullopt;

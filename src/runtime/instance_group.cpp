@@ -34,21 +34,14 @@ std::vector<instance::status> instance_group::states() const {
     return result;
 }
 
-bool instance_group::update() noexcept {
-    const auto ready = std::count_if(instances_.begin(), instances_.end(),
-                                     [](const auto& one) { return one->ready(); });
-    const bool had_quorum = std::exchange(
-        has_quorum_, static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size()));
-    return has_quorum_ && !had_quorum;
-}
-
-bool instance_group::update(std::size_t index) noexcept {
-    const bool was_ready = ready_.contains(index);
+instance_group::change instance_group::update(std::size_t index) noexcept {
+    const change before{ready_.contains(index), has_quorum_};
     ready_.remove(index);
     if (instances_[index]->ready()) {
         ready_.add(index);
     }
-    return ready_.contains(index) && !was_ready;
+    has_quorum_ = ready_.count(instances_.size()) >= core::quorum_of(instances_.size());
+    return {ready_.contains(index) && !before.is_ready, has_quorum_ && !before.is_quorum};
 }
 
 bool instance_group::starting() const {

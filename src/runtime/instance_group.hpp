@@ -38,10 +38,12 @@ public:
         return instances_[index]->snapshot();
     }
 
-    /// Handles a change of an instance's readiness. Returns true if a quorum has become ready again.
-    [[nodiscard]] bool update() noexcept;
-    /// Handles the same change. Returns true if that instance has become ready.
-    [[nodiscard]] bool update(std::size_t index) noexcept;
+    struct change {
+        bool is_ready;   ///< The instance has become ready.
+        bool is_quorum;  ///< A quorum has become ready again.
+    };
+    /// Handles a change of an instance's readiness.
+    change update(std::size_t index) noexcept;
 
     /// Returns whether it is worth waiting: too few are ready, but some are still in their first attempt to
     /// connect.

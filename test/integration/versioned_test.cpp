@@ -383,8 +383,9 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_cure) {
         const auto [wrong, erased] = co_await x.erase(versioned::version_limit, asio::as_tuple);
         BOOST_TEST((wrong == errc::invalid_argument));
         BOOST_TEST(wrong.details() ==
-                   "'x': version: 9007199254740992 is not possible, since versions are below 2^53. "
-                   "Give the version that read or a write has reported");
+                   "'x': version: no version follows 9007199254740992, since versions are below "
+                   "2^53. Give the version that read or a write has reported. If it is this one, "
+                   "delete the key");
         BOOST_TEST(problem_of([&] { versioned(locks, ""); }) ==
                    "resource: the name is empty. Name what the lock protects");
         versioned_options large;
@@ -424,7 +425,8 @@ BOOST_AUTO_TEST_CASE(a_version_at_its_end_is_a_final_error, *label("fault-145"))
                 BOOST_TEST(written.details() ==
                            "'" + name + "': version: no version follows " +
                                std::to_string(version) +
-                               ", since versions are below 2^53. Delete the key of the value");
+                               ", since versions are below 2^53. Give the version that read or a "
+                               "write has reported. If it is this one, delete the key");
                 const error erased =
                     co_await failure_of([&](auto token) { return x.erase(version, token); });
                 BOOST_TEST((erased == errc::invalid_argument), erased.message());

@@ -46,9 +46,9 @@ constexpr std::string_view server_was_replaced = "a different server is at the a
                                                  "cluster";
 constexpr std::string_view failover_setting = "failover_quarantine";
 
-/// Returns whether a command needs auxiliary keys in addition to its key.
-bool has_auxiliary_key(const kinds::command& command) noexcept {
-    return command.kind->has_auxiliary_key(command);
+/// Returns whether a command needs auxiliary keys that are in another slot than its key.
+bool spans_keys(const kinds::command& command) noexcept {
+    return command.kind->has_auxiliary_key(command) && !kinds::has_auxiliary_keys(command.key);
 }
 
 }  // namespace
@@ -579,7 +579,8 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             }
             if (!put_off) {
                 of.take_next();
-            } else if (has_auxiliary_key(of.command) && !core::takes_key(of.command)) {
+            } else if (of.command.kind->has_auxiliary_key(of.command) &&
+                       !core::takes_key(of.command)) {
                 of.hops = most_hops;  // Only hints and optional steps get here. The command fails.
             }
             break;
@@ -642,7 +643,7 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
         node* const owner = node_for(slot, 0);
         if (owner == nullptr || (result != nullptr && owner != result) ||
             waiting_.holds_up(slot, one.command.key) || spans_slots(one.command) ||
-            (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key))) {
+            spans_keys(one.command)) {
             return nullptr;
         }
         result = owner;
@@ -679,7 +680,7 @@ void cluster::send_split(const batch& commands, core::time_point now) {
             vote_on(one, core::failure::down, now);
             continue;
         }
-        if (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key)) {
+        if (spans_keys(one.command)) {
             vote_on(one, core::failure::server_error, now,
                     "a cluster cannot have the keys of this lock in one slot: its name has a } but "
                     "no {hash tag}");

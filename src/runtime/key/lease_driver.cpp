@@ -548,7 +548,7 @@ void lease_driver::release_share(std::uint32_t holder) {
         ++client_.counts.released;
         --client_.counts.held;
     }
-    end_loss_waiters_of(holder, lease_result::not_held);
+    end_loss_waiters(lease_result::not_held, holder);
 }
 
 /// A holder does not shorten the ttl of the other holders.
@@ -716,11 +716,6 @@ void lease_driver::on_close() {
     }
 }
 
-bool lease_driver::is_at(std::string_view key, std::string_view token) const {
-    return is_at_key() && token_parts::of(token).digits == token_parts::of(this->token()).digits &&
-           (key == spec_->key || std::ranges::count(spec_->more_names, key) != 0);
-}
-
 void lease_driver::on_broken() {
     if (machine_.held()) {
         rare().loss_details = describe(resource()) + ": break_lock of this client has removed it";
@@ -782,19 +777,12 @@ void lease_driver::on_abandon() noexcept {
     }
 }
 
-void lease_driver::end_loss_waiters(lease_result result) {
-    if (rare_) {
-        while (!rare_->loss_waiters.empty()) {
-            rare_->loss_waiters.front().finish(result);
-        }
-    }
-}
-
-void lease_driver::end_loss_waiters_of(std::uint32_t holder, lease_result result) {
+/// Ends those of one holder, or all.
+void lease_driver::end_loss_waiters(lease_result result, std::optional<std::uint32_t> holder) {
     if (rare_) {
         for (auto it = rare_->loss_waiters.begin(); it != rare_->loss_waiters.end();) {
             loss_operation& one = *it++;
-            if (one.holder() == holder) {
+            if (!holder || one.holder() == holder) {
                 one.finish(result);
             }
         }

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -235,8 +236,6 @@ public:
     void restore_key(std::size_t index);
     /// The client is being closed, so the lease is lost.
     void on_close();
-    /// Returns whether it is at this key with this token, which may have another prefix.
-    [[nodiscard]] bool is_at(std::string_view key, std::string_view token) const;
     /// The client has removed its keys for others, who do not wait for its holder.
     void on_broken();
     /// Returns whether the closing client need not wait for it any longer: see `core::lease::settled`.
@@ -316,8 +315,7 @@ private:
     void end();
 
     void explain_no_quorum(const core::round& votes);
-    void end_loss_waiters(lease_result result);
-    void end_loss_waiters_of(std::uint32_t holder, lease_result result);
+    void end_loss_waiters(lease_result result, std::optional<std::uint32_t> holder = {});
     [[nodiscard]] core::duration ttl_for(const extend_operation& asker) const noexcept;
     [[nodiscard]] rarely_used& rare();
     void forget_if_over();

@@ -134,10 +134,6 @@ void inquiry_operation::finish(inquiry_outcome outcome) {
     } else {
         in_client::unlink();
     }
-    const auto count = [this](core::vote_kind kind) {
-        const auto kind_of = [](const answer& one) { return one.vote.kind; };
-        return static_cast<std::size_t>(std::ranges::count(answers_, kind, kind_of));
-    };
     const std::size_t removed = count(core::vote_kind::granted);
     if (what_.step == core::step::release && removed != 0 &&
         removed + count(core::vote_kind::denied) > core::spare_of(answers_.size())) {

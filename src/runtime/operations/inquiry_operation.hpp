@@ -14,6 +14,7 @@
 #include "runtime/loop/operation.hpp"
 #include "runtime/loop/timer_queue.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,6 +81,11 @@ protected:
     [[nodiscard]] inquiry_outcome result() const noexcept { return outcome_; }
     /// Returns the answers in the order of the instances. Complete if the outcome is `answered`.
     [[nodiscard]] const std::vector<answer>& answers() const noexcept { return answers_; }
+    /// Returns how many answers are such votes. An instance that has not answered counts as failed.
+    [[nodiscard]] std::size_t count(core::vote_kind kind) const {
+        const auto is_such = [&](const answer& one) { return one.vote.kind == kind; };
+        return static_cast<std::size_t>(std::ranges::count_if(answers_, is_such));
+    }
     /// Returns the instances as they were when the last answer arrived, in the same order.
     [[nodiscard]] const std::vector<instance::status>& voters() const noexcept { return voters_; }
 

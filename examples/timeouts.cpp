@@ -41,6 +41,16 @@ asio::awaitable<void> work(colock::client& locks) {
         std::cout << "acquire was cancelled after 1 s\n";
     }
 
+    // The wait for a body is limited, and the body is not.
+    auto body = [](colock::lease&) -> asio::awaitable<void> { co_return; };
+    try {
+        co_await colock::with_lock(colock::within{mutex, 200ms}, body);
+    } catch (const colock::lock_error& failure) {
+        if (failure.code() != colock::errc::contended)
+            throw;
+        std::cout << "the body has not run\n";
+    }
+
     co_await holder.release();
     lease = co_await mutex.try_acquire_for(200ms);
     if (lease)

@@ -19,7 +19,7 @@ struct counters {
     std::uint64_t acquired = 0;
     /// Attempts that were denied because another holder had the lock.
     std::uint64_t contended = 0;
-    /// Attempts that failed because too few instances answered. An attempt does not count if the waiter
+    /// Attempts that failed, or wait, because too few instances answered. One does not count if the waiter
     /// then waits for the end of a quarantine.
     std::uint64_t unavailable = 0;
     /// Attempts that were rolled back, because some instance had granted the lock or might have.

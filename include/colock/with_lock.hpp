@@ -25,6 +25,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <exception>
 #include <functional>
@@ -267,6 +268,45 @@ concept shared_acquirable = requires(const Lock& lock) {
     requires std::copy_constructible<Lock>;
 };
 
+/// A lock for which `with_lock` waits at most for a given time. The body may take longer.
+///
+/// @code{.cpp}
+/// co_await colock::with_lock(colock::within{mutex, 200ms}, body);
+/// @endcode
+///
+/// If the lock is not free in time, `with_lock` throws a `lock_error` with the code `contended`, and its text
+/// says that the body has not run.
+///
+/// Thread-safety: distinct objects safe. Shared objects: const members safe.
+template <typename Lock>
+class within {
+public:
+    /// Creates a copy of the lock, which has `try_acquire_for`.
+    within(Lock lock, std::chrono::milliseconds wait) : lock_(std::move(lock)), wait_(wait) {}
+
+    /// Returns the client's executor.
+    [[nodiscard]] auto get_executor() const noexcept { return lock_.get_executor(); }
+    /// Returns the executor on which the body runs: see `mutex::body_executor`.
+    [[nodiscard]] auto body_executor() const { return detail::body_executor_of(lock_); }
+
+    /// Acquires the lock, or fails with `contended` when the time is over. Otherwise as `try_acquire_for` of
+    /// the lock.
+    boost::asio::awaitable<lease> acquire(boost::asio::use_awaitable_t<> token = {}) const {
+        lease held = co_await lock_.try_acquire_for(wait_, token);
+        if (held.token().empty()) {
+            throw lock_error(error(make_error_code(errc::contended),
+                                   "'" + std::string(lock_.resource()) + "': not free within " +
+                                       std::to_string(wait_.count()) +
+                                       " ms, so the body has not run"));
+        }
+        co_return held;
+    }
+
+private:
+    Lock lock_;
+    std::chrono::milliseconds wait_;
+};
+
 /// Runs a coroutine under a lock. It acquires the lock, runs `body(lease&)`, and waits for the release on
 /// every path: return, exception, cancellation, and loss of the lease. The lock is a `mutex`, a
 /// `shared_mutex` that it acquires as a writer, or any other `acquirable` class.
@@ -291,7 +331,7 @@ concept shared_acquirable = requires(const Lock& lock) {
 /// - Executor: The body runs on the lock's `body_executor()`: see `mutex::body_executor`. For a lock without
 ///   this function, see `acquirable`.
 /// - Errors:
-///   - The exceptions of the lock's `acquire`: see `mutex::acquire`.
+///   - The exceptions of the lock's `acquire`: see `mutex::acquire`. To limit the wait alone, see `within`.
 ///   - `lock_error` with the code `not_held` if a lock of your own returned an empty lease. The body does
 ///     not run. Also if the body has moved its lease out, and has not released it. It is still held then.
 ///   - `colock::lease_lost` if the lease was lost while the body ran, even if the body returned or threw.

@@ -209,6 +209,33 @@ BOOST_AUTO_TEST_CASE(returns_the_result_of_the_body) {
     });
 }
 
+/// Only the wait is limited, and not the body.
+BOOST_AUTO_TEST_CASE(within_limits_the_wait_alone) {
+    run_test(instances.config(), [](client& locks, client& others) -> asio::awaitable<void> {
+        const within lock{mutex(locks, "x"), 50ms};
+        bool ran = false;
+        auto body = [&](lease& held) -> asio::awaitable<int> {
+            ran = true;
+            asio::steady_timer timer(co_await asio::this_coro::executor, 100ms);
+            co_await timer.async_wait();
+            co_return held.valid() ? 7 : 0;
+        };
+        BOOST_TEST(co_await with_lock(lock, body) == 7);
+        lease held = co_await mutex(others, "x").acquire();
+        ran = false;
+        std::string told;
+        try {
+            co_await with_lock(lock, body);
+        } catch (const lock_error& failure) {
+            BOOST_TEST((failure.code() == errc::contended));
+            told = failure.what();
+        }
+        BOOST_TEST(!ran);
+        BOOST_TEST(contains(told, "not free within 50 ms, so the body has not run"), told);
+        co_await held.release();
+    });
+}
+
 BOOST_AUTO_TEST_CASE(with_lock_accepts_a_move_only_body) {
     run_test(instances.config(), [&](client& locks) -> asio::awaitable<void> {
         auto body = [value = std::make_unique<int>(5)](lease&) -> asio::awaitable<int> {

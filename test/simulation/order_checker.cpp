@@ -171,7 +171,8 @@ void place_checker::look(const std::string& key, const stored_waiters& there,
     if (first != there.members.end()) {
         // An earlier waiter of the client uses a place that is back after a restart without the last writes.
         const auto its = named(first->client);
-        if (its == clients.end() || its->waiting.empty() || *its->waiting.begin() > first->place) {
+        if (its == clients.end() ||
+            (!its->holds && (its->waiting.empty() || *its->waiting.begin() > first->place))) {
             stale.emplace(key, first->client, first->place);
         }
     }

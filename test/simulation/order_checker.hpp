@@ -77,6 +77,7 @@ struct client_waiters {
     std::string who;
     std::uint64_t number = 0;           ///< The number of the client.
     std::set<std::uint64_t> waiting{};  ///< Their places.
+    bool holds = false;                 ///< It holds the lock.
     /// Places of waiters that have waited for a while without a pause.
     std::set<std::uint64_t> settled{};
 };
@@ -85,7 +86,7 @@ struct client_waiters {
 ///
 /// - `place`: A waiter has a place and a ticket.
 /// - `leave`: A client that does not wait is not at the head of the queue. A leftover place ends with the
-///   next look of its client, or with its ticket.
+///   next look of its client, or with its ticket. The holder keeps nobody waiting with a leftover place.
 class place_checker {
 public:
     explicit place_checker(world& w) : world_(w) {}

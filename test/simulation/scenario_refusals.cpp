@@ -5,6 +5,7 @@
 #include "simulation/scenario_themes.hpp"
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 
@@ -144,6 +145,26 @@ void replica_without_notice(stage& s, int) {
     s.expect(s.keys() == 0, "the lock has been released everywhere");
 }
 
+/// Scripts may use only declared keys. A lock of each kind is acquired, renewed and released, without a queue. A
+/// second reader and a second permit need a key that is not declared yet, and are refused.
+void declared_keys(stage& s, int take) {
+    s.on_all(&server::require_declared_keys);
+    spec lock = take < 4 ? lock_of(s, take) : s.lock();
+    if (take == 4) {
+        lock.policy.set_kind(kinds::fenced);
+    } else if (take == 5) {
+        lock.policy.set_kind(kinds::multi);
+        lock.more_names = {"other"};
+    }
+    taking& a = s.hold(0, lock, 10ms);
+    s.run_to(250ms);
+    s.expect(a.held(), "the lease has been renewed");
+    s.release(a);
+    s.run_to(260ms);
+    taking& b = s.hold(1, lock, 300ms, "the lock is granted again");
+    s.release(b);
+}
+
 }  // namespace
 
 const std::vector<scenario> refusal_scenarios = {
@@ -151,6 +172,11 @@ const std::vector<scenario> refusal_scenarios = {
      "the servers lose their scripts while a lease is held",
      {lost_scripts, 4},
      {"lost_script_is_an_error"}},
+    {"fault_141_sim_declared_keys",
+     "the servers refuse keys that a script has not declared",
+     {declared_keys, 6},
+     {"never_renews", "multi_extends_the_first_name"},
+     with_clients(2)},
     {"fault_82_sim_no_memory",
      "the servers have no memory while a lease is held",
      {no_memory, 4},

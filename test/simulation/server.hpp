@@ -68,6 +68,9 @@ public:
     std::span<const outcome> execute(std::span<const sent_request> all, script_form form,
                                      redis_session& by);
 
+    /// Lets scripts use only the keys that their call declares.
+    void require_declared_keys() { host_.access.declared_keys_only = true; }
+
     /// Disables client tracking.
     void tell_nothing() { host_.access.denied_commands.emplace_back("client|tracking"); }
 

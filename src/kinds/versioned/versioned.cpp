@@ -88,10 +88,6 @@ std::optional<vote> with_text(const vote& result, std::string_view text) {
     return with_state(result, version, has_value ? text.substr(length + 1) : "", has_value);
 }
 
-vote denied_at(key_state state) {
-    return vote::denied(state);
-}
-
 vote decode_obstacle_of_record(const resp::value& reply) {
     if (reply.type == resp::type::number && is(reply.text, "-1")) {
         return of_another(vote::denied(key_state::foreign));
@@ -119,7 +115,7 @@ vote decode_write(const resp::value& reply) {
     if (!is_certain && !reply.text.starts_with("u ")) {
         return unexpected(reply);
     }
-    return with_text(denied_at(is_certain ? key_state::foreign : key_state::unknown),
+    return with_text(vote::denied(is_certain ? key_state::foreign : key_state::unknown),
                      reply.text.substr(2))
         .value_or(unexpected(reply));
 }
@@ -269,8 +265,8 @@ public:
         if (const std::uint64_t made = key.made(); made != 0) {
             return vote::granted(made);
         }
-        return with_now(denied_at(key.remembers_since(command.value) ? key_state::foreign
-                                                                     : key_state::unknown));
+        return with_now(vote::denied(key.remembers_since(command.value) ? key_state::foreign
+                                                                        : key_state::unknown));
     }
 };
 

@@ -14,13 +14,6 @@ bool local_queue::has_rival_before(const member_at_key& waiter) const noexcept {
            std::any_of(waiters_.begin(), waiters_.iterator_to(waiter), is_rival);
 }
 
-member_at_key& local_queue::next() noexcept {
-    member_at_key& result = waiters_.front();
-    waiters_.pop_front();
-    enter(result);
-    return result;
-}
-
 void local_queue::hold(member_at_key& lease) noexcept {
     leave();
     hold_beside(lease);

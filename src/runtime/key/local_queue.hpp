@@ -102,8 +102,6 @@ public:
 
     /// Puts an operation at the key to attempt.
     void enter(member_at_key& newcomer) noexcept { attempting_ = &newcomer; }
-    /// Puts the first waiter at the key. Returns it.
-    member_at_key& next() noexcept;
     /// Removes the attempting operation from the key.
     void leave() noexcept { attempting_ = nullptr; }
 

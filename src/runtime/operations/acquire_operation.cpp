@@ -509,6 +509,7 @@ bool acquire_operation::waits_for_quorum(core::time_point now) const noexcept {
 }
 
 void acquire_operation::wait_for_quorum(core::time_point now) {
+    note_denied(false);
     send_until_ = end_of_outage_wait(now);
     loop_.gate.wait_for_quorum(*this);
     wait(send_until_);

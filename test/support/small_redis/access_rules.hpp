@@ -19,6 +19,9 @@ struct access_rules {
     /// Returns true if the users may use this key. If empty, they may use all keys.
     std::function<bool(std::string_view key)> may_use{};
 
+    /// Whether scripts may use only those keys that their call has declared. Some services check that.
+    bool declared_keys_only = false;
+
     [[nodiscard]] bool denies(std::string_view command) const {
         return std::ranges::any_of(denied_commands, [command](const std::string& denied) {
             return command == denied ||

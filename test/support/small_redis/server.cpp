@@ -159,6 +159,10 @@ bool server::refuses_in_script(execution& e, const command& c) {
                      dialect_.denied_key_in_script)) {
         return true;
     }
+    if (access.declared_keys_only && uses_undeclared_key(e, c)) {
+        e.out.error("ERR Script attempted to access a key that was not declared");
+        return true;
+    }
     if (c.has(command::writes) && refuses_write(e)) {
         return true;
     }
@@ -216,6 +220,26 @@ bool server::refuses_write(execution& e) const {
         return false;
     }
     return true;
+}
+
+bool server::uses_undeclared_key(const execution& e, const command& c) const {
+    const command_keys used(c, e.arguments);
+    const command_keys declared(*find_command(e.caller->arguments, dialect_).found,
+                                e.caller->arguments);
+    const auto is_declared = [&](std::string_view key) {
+        for (std::size_t i = 0; i != declared.size(); ++i) {
+            if (declared[i] == key) {
+                return true;
+            }
+        }
+        return false;
+    };
+    for (std::size_t i = 0; i != used.size(); ++i) {
+        if (!is_declared(used[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool server::denies_keys(const command& c, words command) const {

@@ -121,6 +121,7 @@ private:
     [[nodiscard]] bool lacks_rights(execution& e, const command& c, std::string_view code,
                                     std::string_view denied_command,
                                     std::string_view denied_key) const;
+    [[nodiscard]] bool uses_undeclared_key(const execution& e, const command& c) const;
     [[nodiscard]] bool denies_keys(const command& c, words command) const;
     [[nodiscard]] route find_route(execution& e, const command& c);
     [[nodiscard]] std::string redirection(const route& to) const;

@@ -88,9 +88,12 @@ std::vector<std::string_view> resources_of(const runtime::handover& lease,
     std::vector<std::string_view> resources;
     for (const std::string& key : lease.keys) {
         if (!key.starts_with(prefix)) {
-            throw config_error("text", "its name '" + key +
-                                           "' does not begin with the client's key prefix '" +
-                                           prefix + "'. Give both clients the same prefix");
+            throw config_error("text",
+                               std::string("its name '")
+                                   .append(key)
+                                   .append("' does not begin with the client's key prefix '")
+                                   .append(prefix)
+                                   .append("'. Give both clients the same prefix"));
         }
         resources.push_back(std::string_view(key).substr(prefix.size()));
     }

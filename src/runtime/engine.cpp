@@ -136,11 +136,12 @@ void engine::wake() {
 
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
-    const auto [is_ready, is_back] = parts_.instances.update(index);
+    const instance_group::change change = parts_.instances.update(index);
+    const bool is_back = change.is_quorum;
     if (is_back && parts_.gate.has_waiters()) {
         parts_.gate.look_for_room();
     }
-    if (is_ready) {
+    if (change.is_ready) {
         restore_keys(index);
     }
     for_each(parts_.members.acquiring,

@@ -295,14 +295,6 @@ asio::awaitable<void> write_versions(client& first, client& /*second*/) {
     co_await value.erase((co_await value.read()).version);
 }
 
-asio::awaitable<void> run_once(client& first, client& second) {
-    const auto body = [](lease& /*held*/) -> asio::awaitable<std::string> { co_return "x"; };
-    const std::string name =
-        "once" + std::to_string(steady_clock::now().time_since_epoch().count());
-    co_await once(first, name, body);
-    co_await once(second, name, body);
-}
-
 const std::vector<job> jobs{
     {"mutex", take_and_release}, {"another client", wait_for_another_client},
     {"hand-off", hand_off},      {"in time", fail_in_time},
@@ -310,7 +302,6 @@ const std::vector<job> jobs{
     {"permits", take_permits},   {"several names", take_several},
     {"reentrant", enter_again},  {"detach", move_to_another_client},
     {"inspect", look_and_break}, {"with_lock", run_with_lock},
-    {"once", run_once},
 };
 
 }  // namespace

@@ -237,8 +237,13 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
 void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
-    machine_ = make_recycled<core::acquire>(acquire_settings_for(*spec_->policy, deadline_),
-                                            loop_.next_seed());
+    try {
+        machine_ = make_recycled<core::acquire>(acquire_settings_for(*spec_->policy, deadline_),
+                                                loop_.next_seed());
+    } catch (const std::bad_alloc&) {
+        end_without_memory();
+        return;
+    }
     if (has_waited_for_start) {
         machine_->no_quorum_since(arrived_);
     } else if (queue_->no_quorum_since() != core::never) {
@@ -516,13 +521,17 @@ void acquire_operation::wait_for_quorum(core::time_point now) {
 }
 
 void acquire_operation::on_admitted(core::time_point now) {
-    if (waits_for_quorum(now)) {
-        wait_for_quorum(now);
-    } else if (now < send_until_) {
-        machine_->sent_at(now);
-        begin_attempt(now);
-    } else {
-        give_up_sending(now);
+    try {
+        if (waits_for_quorum(now)) {
+            wait_for_quorum(now);
+        } else if (now < send_until_) {
+            machine_->sent_at(now);
+            begin_attempt(now);
+        } else {
+            give_up_sending(now);
+        }
+    } catch (const std::bad_alloc&) {
+        end_without_memory();
     }
 }
 

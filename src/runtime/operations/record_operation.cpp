@@ -77,6 +77,11 @@ void record_operation::on_start() {
     }
 }
 
+void record_operation::on_not_started() {
+    loop_.alarms.stop_waiting(*this);
+    loop_.gate.leave(*this);
+}
+
 void record_operation::cancel() {
     if (running()) {
         finish(write_outcome::cancelled);

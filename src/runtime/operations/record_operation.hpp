@@ -72,6 +72,7 @@ private:
     using event = core::write::event;
 
     void on_start() final;
+    void on_not_started() final;
     void on_time(core::time_point now) final;
     void on_admitted(core::time_point now) final;
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,

@@ -60,6 +60,11 @@ void settlement_operation::on_admitted(core::time_point now) {
     begin(now);
 }
 
+void settlement_operation::on_not_started() {
+    loop_.alarms.stop_waiting(*this);
+    loop_.gate.leave(*this);
+}
+
 void settlement_operation::cancel() {
     if (running() && !completes()) {
         finish(settlement_outcome::cancelled);

@@ -327,7 +327,10 @@ client_waiters client::waiters_for(const std::string& key) const {
             continue;
         }
         result.waiting.insert(one->place());
-        if (std::max(one->started, paused_until_) + settled < world_.now()) {
+        // During a quarantine nobody is granted, and a waiter may have no place.
+        const bool is_quarantined =
+            one->machine() != nullptr && one->machine()->waits_for_quarantine();
+        if (!is_quarantined && std::max(one->started, paused_until_) + settled < world_.now()) {
             result.settled.insert(one->place());
         }
     }

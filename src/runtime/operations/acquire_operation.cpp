@@ -682,8 +682,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         explain(outcome);
         give_up_attempt();
     }
-    const auto self = take();
-    loop_.finished.add(self);
+    loop_.finished.add(take());
     leave(outcome);
 }
 

@@ -5,7 +5,6 @@
 
 // All operations, each of which can be started with any completion token, on memory instances.
 
-#include "runtime/handover.hpp"
 #include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
@@ -21,6 +20,7 @@
 #include <concepts>
 #include <exception>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -34,6 +34,7 @@ class scene {
 public:
     struct needs {
         bool lease = false;    ///< Of the mutex.
+        bool text = false;     ///< Of a lease of the mutex, which was detached.
         bool readers = false;  ///< A reader's, of the shared mutex.
         bool writers = false;  ///< A writer's, of the shared mutex.
         std::chrono::milliseconds max_hold{0};
@@ -51,7 +52,7 @@ public:
             held = std::move(granted);
             ready = true;
         };
-        if (what.lease) {
+        if (what.lease || what.text) {
             lock.acquire(hold);
         } else if (what.readers) {
             shared.acquire_shared(hold);
@@ -61,6 +62,9 @@ public:
             ready = true;
         }
         run_until([this] { return ready.load(); });
+        if (what.text) {
+            detach();
+        }
     }
     ~scene() {
         std::atomic<bool> closed{false};
@@ -70,14 +74,6 @@ public:
     }
     scene(const scene&) = delete;
     scene& operator=(const scene&) = delete;
-
-    /// Returns the text that `detach` would return. The lease stays held.
-    [[nodiscard]] std::string text_of_held() const {
-        return runtime::to_text({.kind = "exclusive",
-                                 .token = std::string(held.token()),
-                                 .has = {.ttl = std::chrono::minutes(1)},
-                                 .keys = {"token_matrix:" + std::string(held.resource())}});
-    }
 
     template <std::predicate Predicate>
     void run_until(Predicate predicate) {
@@ -93,9 +89,20 @@ public:
     mutex lock;
     shared_mutex shared;
     lease held;
+    std::string text;
     std::atomic<bool> ready{false};
 
 private:
+    void detach() {
+        ready = false;
+        held.detach([this](const error& e, std::string detached) {
+            BOOST_TEST(!e, e.message());
+            text = std::move(detached);
+            ready = true;
+        });
+        run_until([this] { return ready.load(); });
+    }
+
     static config settings(bool thread_safe) {
         config result = config::from_uris({"memory://a", "memory://b", "memory://c"});
         result.key_prefix = "token_matrix:";
@@ -170,8 +177,8 @@ struct detaches : with_error<std::string> {
     COLOCK_START(s.held.detach(COLOCK_TOKEN))
 };
 struct adopts : checks_lease {
-    static constexpr scene::needs needs{.lease = true};
-    COLOCK_START(colock::adopt(s.locks, s.text_of_held(), {}, COLOCK_TOKEN))
+    static constexpr scene::needs needs{.text = true};
+    COLOCK_START(colock::adopt(s.locks, s.text, {}, COLOCK_TOKEN))
 };
 struct closes : checks_nothing {
     COLOCK_START(s.locks.close(COLOCK_TOKEN))

@@ -268,7 +268,7 @@ lease_step lease::begin_round(purpose what, time_point now) {
 /// that has not replied may have its key. That lease is therefore lost only if so many instances have denied
 /// that no quorum can have it.
 lease_step lease::decide_attempt(time_point now) {
-    // mutant: majority_of_the_granted
+    // mutant: contended_in_spite_of_a_quorum, majority_of_the_granted
     if (votes_.won()) {
         // mutant: too_slow_is_believed
         if (now >= useful_until()) {  // it would be lost at once

@@ -177,9 +177,11 @@ std::optional<release_outcome> release::outcome(time_point now) const {
     const std::size_t gone = another + count(progress::nobody) + count(progress::not_ours);
     const std::size_t unconcerned = count(progress::unconcerned);
 
+    // mutant: released_by_one
     if (count(progress::deleted) >= quorum) {
         return release_outcome::released;
     }
+    // mutant: lost_by_one_denial
     if (settings_.instances - unconcerned - gone < quorum) {  // The token has no quorum.
         return another != 0 || started_at_ < settings_.valid_until ? release_outcome::lost
                                                                    : release_outcome::expired;
@@ -194,6 +196,7 @@ std::optional<release_outcome> release::outcome(time_point now) const {
     }
     // Some instances do not reply. If a quorum has replied, nothing contradicts that the lease was held.
     const std::size_t answered = count(progress::deleted) + gone + unconcerned;
+    // mutant: answers_are_no_quorum
     return answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
 }
 

@@ -122,6 +122,10 @@ private:
             if (sum.adopted == 0) {
                 result_.missing.push_back("adopted leases in " + std::string(name));
             }
+            if (sum.detached == 0 || sum.releases_told == 0) {
+                result_.missing.push_back("detached leases or outcomes of releases in " +
+                                          std::string(name));
+            }
             if (sum.several == 0) {
                 result_.missing.push_back("leases with several names in " + std::string(name));
             }

@@ -143,6 +143,9 @@ void checker::on_not_adopted(token_life& life, bool is_lost) {
         world_.violation("adopted",
                          describe(life) + " was said to be lost, and a quorum may have it");
     }
+    if (is_lost) {
+        expect_lost(life);
+    }
     world_.tally.not_adopted += is_lost ? 1U : 0U;
     on_abandoned(life);
 }
@@ -400,6 +403,12 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:
+            if (granted && tag.purpose() == purpose::acquire && !life.attempt_is_over) {
+                life.granted_in_time |= bit(server);
+            }
+            if (granted && life.let_go) {
+                life.granted_after |= bit(server);
+            }
             if (!unknown || core::answered(v.reason)) {
                 life.open_at &= ~bit(server);
             }
@@ -413,6 +422,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             if (v.kind != core::vote_kind::failed) {
                 life.may_have &= ~bit(server);
                 life.open_at &= ~bit(server);
+                life.release_answered_at |= bit(server);
             } else if (core::answered(v.reason)) {
                 close_at(life, server);
             }
@@ -976,6 +986,8 @@ void checker::expect_nothing_left(const token_life& life) const {
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
+    } else if (!could_know) {
+        expect_no_quorum_left(life);
     }
 }
 

@@ -10,8 +10,12 @@
 #include "simulation/world.hpp"
 
 #include "core/lease.hpp"
+#include "core/outcome.hpp"
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
+#include "runtime/handover.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operations/lease_operation.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -87,6 +91,16 @@ class client;
 ///   then. Instances that restarted without their last writes do not count, because they may have a deleted
 ///   key again. If the token ends by time, two more kinds of instances do not count. The clock of some was
 ///   set back. Others executed a command after the token was released.
+/// - `no quorum left`: When a token ends after an unknown reply, no quorum of instances has it. The same kinds of
+///   instances do not count.
+/// - `released`: The outcome of a release agrees with the instances at that moment. A lease is `released` or
+///   `expired` if no quorum has its token. It is `lost` only if no quorum had it until the release. `no_quorum`
+///   is told only if no quorum has answered the release. A lost lease counts as expired before its keys end.
+/// - `not acquired`: An acquire fails as contended or without a quorum only if no quorum has granted its latest
+///   attempt in time. Attempts that need a second round do not count.
+/// - `detached`: The text of a detached lease has a token and names that a quorum has. These keys stay until the
+///   end of the promised validity, or until a client tries to adopt them.
+/// - `not adopted`: If an adoption says that the lease is lost, no quorum has its keys at that moment.
 /// - `gone after the ttl`: Some time after all activity has ended, no instance has any key.
 /// - `fence order`: A holder's fence is larger than every earlier fence of its resource. Earlier means before
 ///   its acquire began, or before the lease was handed off to it. It is also larger than those of overlapping
@@ -119,7 +133,7 @@ class client;
 /// - `all or nothing`: A command that a server answers with an error has changed nothing there. No auxiliary
 ///   set is left next to a key.
 /// - `order`, `place`, `leave`: See `order_checker`.
-/// - `compare and set`, `keep`, `result`, `once`, `outcome`: See `once_checker`. A record that has replaced a
+/// - `compare and set`, `keep`, `result`, `once`, `outcome`, `not recorded`: See `once_checker`. A record that has replaced a
 ///   token backs its lease, which is about to end.
 /// - `ttl`: Each key that the library writes has a ttl. Records are an exception, with the rules of
 ///   `record_checker`.
@@ -164,6 +178,14 @@ public:
     /// Records that the client has not adopted the lease. `is_lost` is true if the reason is a loss of its
     /// keys.
     void on_not_adopted(token_life& life, bool is_lost);
+    /// Checks the text of a lease that is being detached.
+    void on_detached(const token_life& life, const runtime::handover& text);
+    /// Checks the outcome of a release that its caller has waited for.
+    void on_release_told(const token_life& life, runtime::lease_result result,
+                         core::release_outcome outcome);
+    /// Checks an acquire that has failed. `last` is its latest attempt.
+    void on_not_acquired(const token_life& last, const runtime::lock_policy& policy,
+                         core::acquire_outcome outcome);
     /// Records that the client has a new connection to this server.
     void on_accepting(client& c, std::size_t server);
     /// An instance has ended its quarantine, or is connected again.
@@ -249,6 +271,9 @@ private:
     void end_validity(token_life& life);
     [[nodiscard]] bool ended_by_time(const token_life& life) const;
     void expect_nothing_left(const token_life& life) const;
+    void expect_no_quorum_left(const token_life& life) const;
+    void expect_lost(const token_life& life);
+    [[nodiscard]] std::uint64_t certainly_held_at(const token_life& life) const;
     [[nodiscard]] bool counts_now(const token_life& life) const;
     [[nodiscard]] bool admits(const token_life& life, const token_life& reader) const;
     [[nodiscard]] bool may_be_together(const token_life& a, const token_life& b) const;

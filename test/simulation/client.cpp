@@ -276,6 +276,7 @@ void client::crash() {
     adoptions_.clear();
     downgrades_.clear();
     shares_.clear();
+    releases_.clear();
     leases_.clear();
     entries_.clear();
     records_.stop();
@@ -1024,13 +1025,14 @@ void client::let_go(const holding& h) {
         world_.tell(name_, "lets go of " + life.key + ", token " + life.token);
     }
     bool handing_off = false;
-    std::shared_ptr<runtime::release_operation> release;
+    std::shared_ptr<releasing> release;
     enter([&] {
         const std::uint64_t held = engine_->parts().counts.held;
         if (world_.random.chance(0.5)) {
             h.state->let_go(h.holder);
         } else {
-            release = called<runtime::release_operation>::start(h, nullptr);
+            release = std::make_shared<releasing>(h);
+            release->start(release);
         }
         if (life.release_asked_for || (release && release->waits_to_be_sent())) {
             checker_.on_release_asked_for(life);
@@ -1050,6 +1052,9 @@ void client::let_go(const holding& h) {
             checker_.on_released(life);
         }
     });
+    if (release && !handing_off && (life.let_go || life.release_asked_for)) {
+        releases_.push_back(release);
+    }
     // Forced: the holder releases again. This must have no effect, even if the lease has another holder by
     // then.
     if (world_.random.chance(0.1)) {
@@ -1069,6 +1074,16 @@ void client::let_go(const holding& h) {
         const duration ttl = life.policy->lease.ttl;
         post(world_.now() + 20us, [this, ttl] { pause(world_.random.between(ttl / 2, ttl)); });
     }
+}
+
+/// Checks the releases that have ended, at the moment of their outcome.
+void client::look_at_releases() {
+    std::erase_if(releases_, [this](const auto& one) {
+        if (!one->running()) {
+            checker_.on_release_told(life_of(one->lease), one->result(), one->outcome());
+        }
+        return !one->running();
+    });
 }
 
 /// Abandons a held lease.
@@ -1148,6 +1163,8 @@ std::optional<std::string> client::detach(const holding& h) {
         }
         if (expected == lease_result::done) {
             leaves_others(h);
+            ++world_.tally.detached;
+            checker_.on_detached(life, made->handed_over());
             checker_.on_abandoned(life);
         }
     });
@@ -1281,6 +1298,7 @@ void client::look() {
     once_.look();
     look_at_downgrades();
     look_at_shares();
+    look_at_releases();
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // Reads the token while it exists.
         expect_attempts(*one);
@@ -1401,6 +1419,9 @@ void client::look_at(acquiring& o) {
     expect_contention(o);
     expect_mismatch(o);
     if (!o.granted()) {
+        if (!o.attempts.empty()) {
+            checker_.on_not_acquired(*o.attempts.back(), *o.spec().policy, o.result());
+        }
         return;
     }
     ++world_.tally.acquisitions;

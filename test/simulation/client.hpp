@@ -162,6 +162,18 @@ public:
     const std::function<void(const holding&)> tell;
 };
 
+/// A release whose caller waits for its outcome.
+class releasing final : public runtime::release_operation {
+public:
+    explicit releasing(const holding& h) : release_operation(h.state, h.holder), lease(h) {}
+
+    void deliver() override {}
+    using release_operation::outcome;
+    using release_operation::result;
+
+    const holding lease;
+};
+
 /// A process that uses the library. It consists of the real engine in a world of virtual time, and of its
 /// users.
 ///
@@ -378,6 +390,7 @@ private:
     void look_at_downgrades();
     void look_at(downgrading& one);
     void look_at_shares();
+    void look_at_releases();
     holding look_at(const sharing& one);
     void expect_result(const std::string& what, runtime::lease_result result, const holding& h,
                        runtime::lease_result if_held);
@@ -422,6 +435,7 @@ private:
     std::vector<std::shared_ptr<adopting>> adoptions_;
     std::vector<std::shared_ptr<downgrading>> downgrades_;  // Not yet reported.
     std::vector<std::shared_ptr<sharing>> shares_;          // Shares that are being counted.
+    std::vector<std::shared_ptr<releasing>> releases_;      // Not yet checked.
     std::vector<tracked> leases_;
     std::vector<entry> entries_;  // Of owners.
     record_work records_;

@@ -52,13 +52,16 @@ struct token_life {
     /// The lock's policy. Set when the lease is handed out.
     std::shared_ptr<const runtime::lock_policy> policy{};
 
-    std::size_t unanswered = 0;     // Number of pending votes.
-    bool denied = false;            // An instance has denied the lock.
-    bool outcome_unknown = false;   // The outcome of one of its commands is unknown.
-    std::uint64_t may_have = 0;     // Instances that may have its key, given the replies so far.
-    std::uint64_t deleted_at = 0;   // Instances that report that a release has deleted it.
-    std::uint64_t extended_by = 0;  // Instances that granted the latest round.
-    std::uint64_t denied_by = 0;    // Instances that denied the latest round.
+    std::size_t unanswered = 0;    // Number of pending votes.
+    bool denied = false;           // An instance has denied the lock.
+    bool outcome_unknown = false;  // The outcome of one of its commands is unknown.
+    std::uint64_t may_have = 0;    // Instances that may have its key, given the replies so far.
+    std::uint64_t deleted_at = 0;  // Instances that report that a release has deleted it.
+    std::uint64_t release_answered_at = 0;  // Instances that have granted or denied a release.
+    std::uint64_t granted_after = 0;        // Instances whose grant arrived after the release.
+    std::uint64_t granted_in_time = 0;      // Instances that granted before the attempt was over.
+    std::uint64_t extended_by = 0;          // Instances that granted the latest round.
+    std::uint64_t denied_by = 0;            // Instances that denied the latest round.
     std::uint32_t latest_round = 0;
     // No quorum has extended the lease since its attempt, or since an instance has come back.
     bool may_restore = true;

@@ -183,6 +183,8 @@ nlohmann::json to_json(const campaign_result& r) {
             {"entries", r.sum.entries},
             {"adopted", r.sum.adopted},
             {"not_adopted", r.sum.not_adopted},
+            {"detached", r.sum.detached},
+            {"releases_told", r.sum.releases_told},
             {"records_read", r.sum.records_read},
             {"writes_applied", r.sum.writes_applied},
             {"writes_refused", r.sum.writes_refused},

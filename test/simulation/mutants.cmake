@@ -1,7 +1,7 @@
 # The mutants: deliberately broken variants of the library. A checker of the simulation must catch each of them.
 # Comments in the sources say where they are. cmake/mutants.cmake describes the operations.
 #
-# 25 mutants name something of the code, because they do what it does not do there. `silence_is_consent` is one. All others
+# 27 mutants name something of the code, because they do what it does not do there. `silence_is_consent` is one. All others
 # stay as they are when the code is renamed.
 #
 # If a statement has several mutants, each alters the result of those before.
@@ -70,6 +70,14 @@ colock_mutant(overtaken_release_is_believed "no second release is sent if a gran
 colock_mutant(release_given_up_while_open "a release is given up after the ttl although the acquire may yet be executed"
     ALWAYS
 )
+
+colock_mutant(released_by_one "a release is reported as done when one instance has deleted the key"
+    FIND [[>= $1) {]] WITH [[>= (MUTANT ? 1 : $1)) {]]
+)
+colock_mutant(lost_by_one_denial "a release that one instance denies reports a loss"
+    FIND [[< $1) {]] WITH [[< $1 || (MUTANT && gone != 0)) {]]
+)
+colock_mutant(answers_are_no_quorum "a release with a quorum of answers reports that it has none" NEVER)
 
 # --- Restarts -----------------------------------------------------------------------------------------------
 
@@ -185,6 +193,9 @@ colock_mutant(waits_for_the_silent "an attempt waits indefinitely for a silent i
 colock_mutant(deadline_ignored "an acquire makes attempts after the caller's deadline" NEVER)
 colock_mutant(silence_is_a_denial "an acquire reports contended at its deadline without a denial"
     FIND [[fail($1 ?]] WITH [[fail(($1) || MUTANT ?]]
+)
+colock_mutant(contended_in_spite_of_a_quorum "an attempt that a quorum has granted fails if another instance denies"
+    BEFORE [[if (votes_.won() && votes_.denied() != 0 && !adopts()) { return fail(acquire_outcome::contended, now); }]]
 )
 colock_mutant(front_is_always_in_the_way "a reader behind another reader of its client reports contended" ALWAYS)
 
@@ -621,6 +632,9 @@ colock_mutant(adopted_by_an_acquire "an adoption takes keys that are gone"
 )
 colock_mutant(adopted_lease_lost_too_soon "an adoption gives up if some instances deny and others are silent" NEVER)
 colock_mutant(detached_lease_is_renewed "the client that has detached a lease goes on renewing it" SKIP)
+colock_mutant(detached_as_a_writer "the text of a downgraded lease has its token as a writer"
+    FIND [[held_as()]] WITH [[(MUTANT ? token_.view() : held_as())]]
+)
 
 # --- Locks with a binding order -----------------------------------------------------------------------------
 
@@ -713,6 +727,7 @@ colock_mutant(once_record_for_a_ttl "a record lives as long as a lock"
     FIND [[= $1;]] WITH [[= MUTANT ? std::min($1, decltype($1)(1000)) : $1;]]
 )
 colock_mutant(once_lost_lease_records "a record is stored where the token has ended" ALWAYS)
+colock_mutant(once_doubt_is_not_told "a caller is told that its result is not recorded, though it was sent" NEVER)
 colock_mutant(once_fingerprint_not_compared "a caller is told the result of another request" ALWAYS)
 
 # --- Events -------------------------------------------------------------------------------------------------

@@ -60,6 +60,9 @@ void once_checker::on_executed(std::size_t instance, const request& what, const 
     const auto its = known.find(change.after.record);
     if (its == known.end()) {
         fail_at(instance, "result", "has a record of " + what.key() + " that no body has returned");
+    } else if (its->second.is_denied) {
+        fail_at(instance, "not recorded",
+                "stores a record of " + what.key() + " whose caller was told that there is none");
     } else if (counts) {
         its->second.copies.insert_or_assign(instance, std::pair(world_.now(), change.end));
     }
@@ -192,8 +195,16 @@ void once_checker::on_mismatch(const once_life& life, const std::string& record)
     }
 }
 
-void once_checker::on_unstored(const once_life& life, core::settlement_outcome outcome) {
+void once_checker::on_unstored(const once_life& life, core::settlement_outcome outcome,
+                               bool is_unknown) {
     ++world_.tally.results_unknown;
+    if (!is_unknown) {
+        result& its = results_[life.key].at(life.record);
+        its.is_denied = true;
+        if (!its.copies.empty()) {
+            fail("not recorded", life, "is told that its result is not recorded, and it is");
+        }
+    }
     if (count(life.recorded_by) >= core::quorum_of(voters_.size())) {
         fail("outcome", life, "is told that its outcome is unknown, and a quorum has the result");
     }

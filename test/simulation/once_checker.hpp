@@ -48,6 +48,8 @@ struct once_life {
 ///   forward, do not count.
 /// - `outcome`: An outcome is unknown only if no quorum has reported that it has the record. If the record
 ///   was refused, the refusals rule out a quorum.
+/// - `not recorded`: If a caller is told that its result is not recorded, no instance has it at that moment, and
+///   none gets it later.
 class once_checker {
 public:
     once_checker(world& w, std::vector<std::unique_ptr<voter>>& voters)
@@ -67,14 +69,16 @@ public:
     void on_told(const once_life& life, const std::string& record);
     /// Checks a report that the record belongs to another request.
     void on_mismatch(const once_life& life, const std::string& record);
-    /// Checks an outcome in which the record may not be stored.
-    void on_unstored(const once_life& life, core::settlement_outcome outcome);
+    /// Checks an outcome in which the record may not be stored. If `is_unknown` is false, the caller is told that
+    /// no instance has it or will have it.
+    void on_unstored(const once_life& life, core::settlement_outcome outcome, bool is_unknown);
 
 private:
     /// A record that a body has returned.
     struct result {
         once_life by{};
         true_time told = true_time::max();
+        bool is_denied = false;  ///< Its caller was told that nothing is recorded.
         /// By instance: when the record was stored, and how long it must last.
         std::map<std::size_t, std::pair<true_time, true_time>> copies{};
     };

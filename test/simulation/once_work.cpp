@@ -228,8 +228,10 @@ void once_work::on_recorded(const call& one, const settling& ended) {
         end(one, once_end::ran, one->life->record);
         return;
     }
-    client_.once_rules().on_unstored(*one->life, ended.result());
-    end(one, ended.has_sent() ? once_end::unknown : once_end::failed, one->life->record);
+    // mutant: once_doubt_is_not_told
+    const bool is_unknown = ended.has_sent();
+    client_.once_rules().on_unstored(*one->life, ended.result(), is_unknown);
+    end(one, is_unknown ? once_end::unknown : once_end::failed, one->life->record);
 }
 
 void once_work::end(const call& one, once_end how, const std::string& record) {

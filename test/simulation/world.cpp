@@ -28,6 +28,8 @@ void tally::add(const tally& other) {
     entries += other.entries;
     adopted += other.adopted;
     not_adopted += other.not_adopted;
+    detached += other.detached;
+    releases_told += other.releases_told;
     records_read += other.records_read;
     writes_applied += other.writes_applied;
     writes_refused += other.writes_refused;

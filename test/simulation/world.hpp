@@ -40,6 +40,8 @@ struct tally {
     std::uint64_t entries = 0;      ///< Of owners that held the lock.
     std::uint64_t adopted = 0;      ///< Leases of other processes.
     std::uint64_t not_adopted = 0;  ///< Leases whose keys were lost.
+    std::uint64_t detached = 0;
+    std::uint64_t releases_told = 0;  ///< Of which the caller waited for the outcome.
     std::uint64_t records_read = 0;
     std::uint64_t writes_applied = 0;  ///< Of records.
     std::uint64_t writes_refused = 0;

@@ -363,6 +363,7 @@ void lease_driver::hand_over(handover_operation& asker) {
         asker.finish(lease_result::shared_by_others);
         return;
     }
+    // mutant: detached_as_a_writer
     handover text{std::string(spec().policy->kind().traits().name),
                   std::string(held_as()),
                   {machine_.value(), machine_.values() != nullptr ? *machine_.values() : "",

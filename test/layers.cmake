@@ -62,6 +62,7 @@ set(runtime_parts
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
     "operations/inquiry_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
+    "operations/request_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/settlement_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )

@@ -202,7 +202,7 @@ public:
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto downgrade(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
-            downgrade_initiation{of(held)}, token);
+            starts<&shared_mutex::start_downgrade>{of(held)}, token);
     }
 
     /// Returns one more lease to a reader that already holds one, even if a writer waits. Each lease is
@@ -219,7 +219,7 @@ public:
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto share(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            share_initiation{of(held)}, token);
+            starts<&shared_mutex::start_share>{of(held)}, token);
     }
 
 private:
@@ -229,28 +229,11 @@ private:
         std::uint32_t holder = 0;
         std::shared_ptr<const runtime::lock_spec> reader;
     };
-    struct initiation {
-        using executor_type = shared_mutex::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept {
-            return detail::lock_handle::executor_of(on.reader);
-        }
-        operand on;
-    };
-    struct downgrade_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), this->get_executor());
-            start_downgrade(std::move(this->on), std::move(to));
-        }
-    };
-    struct share_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), this->get_executor());
-            start_share(std::move(this->on), std::move(to));
-        }
-    };
-
+    static const executor_type& executor_of(const operand& on) noexcept {
+        return detail::lock_handle::executor_of(on.reader);
+    }
+    template <auto Start>
+    using starts = detail::initiation<Start, &executor_of, operand>;
     [[nodiscard]] operand of(const lease& held) const;
     template <typename Call, typename... Results>
     static void start(operand on, detail::handler<Results...> handler);

@@ -29,7 +29,7 @@ inline namespace v1 {
 /// turns the result into the arguments of `complete`.
 template <typename Operation, typename... Results>
 class call : public Operation {
-protected:
+public:
     template <typename... Arguments>
     call(const runtime::asio_host& host, detail::handler<Results...> handler,
          Arguments&&... arguments)
@@ -37,6 +37,7 @@ protected:
           handler_(std::move(handler)),
           host_(host) {}
 
+protected:
     /// Ends the call. What the parent has begun is not for a child to have.
     void complete(error e, Results... results) {
         if (host_.is_inherited()) {

@@ -155,8 +155,7 @@ private:
 
 class leases_call final : public call<runtime::snapshot_operation, std::vector<lease_info>> {
 public:
-    leases_call(asio_host& host, detail::handler<std::vector<lease_info>> handler)
-        : call(host, std::move(handler), host.owned_parts()) {}
+    using call::call;
 
     void deliver() override {
         const std::vector<instance::status> instances = client().instances.states();
@@ -182,8 +181,7 @@ public:
 
 class waiters_call final : public call<runtime::snapshot_operation, std::vector<waiter_info>> {
 public:
-    waiters_call(asio_host& host, detail::handler<std::vector<waiter_info>> handler)
-        : call(host, std::move(handler), host.owned_parts()) {}
+    using call::call;
 
     void deliver() override {
         const std::vector<instance::status> instances = client().instances.states();
@@ -318,7 +316,7 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
 template <typename Call, typename Result>
 void start_snapshot(const std::shared_ptr<asio_host>& owner, detail::handler<Result> handler) {
     if (!fails_at_start(owner.get(), handler, {})) {
-        start_call<Call>(owner, std::move(handler));
+        start_call<Call>(owner, std::move(handler), owner->owned_parts());
     }
 }
 

@@ -198,18 +198,6 @@ public:
     }
 };
 
-static_assert(histogram::bounds == runtime::time_histogram::bounds);
-
-histogram histogram_of(const runtime::time_histogram& from) noexcept {
-    histogram result;
-    for (std::size_t i = 0; i != runtime::time_histogram::size(); ++i) {
-        result.buckets[i] = from.bucket(i);
-        result.count += result.buckets[i];
-    }
-    result.sum = from.sum();
-    return result;
-}
-
 void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
     if (!owner) {
         return;
@@ -292,8 +280,8 @@ counters client::counters() const {
 histograms client::histograms() const {
     colock::histograms result;
     if (host_) {
-        result.waits = histogram_of(host_->parts().counts.waits);
-        result.holds = histogram_of(host_->parts().counts.holds);
+        result.waits = host_->parts().counts.waits.read();
+        result.holds = host_->parts().counts.holds.read();
     }
     return result;
 }

@@ -3,6 +3,7 @@
 #ifndef COLOCK_SHARED_MUTEX_HPP
 #define COLOCK_SHARED_MUTEX_HPP
 
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
@@ -14,7 +15,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -76,19 +76,14 @@ inline namespace v1 {
 /// After the readers have left, the mark also keeps out a `mutex` and a writer's `try_acquire`. Writers
 /// that only poll are not ordered among themselves. A new one may overtake a writer that has waited longer.
 ///
-/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations.
+/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations. A writer uses `acquire`
+/// and the operations beside it. If the lock is free, an `acquire` takes one round trip. Otherwise a second one follows
+/// immediately, which sets the writer mark. With `retry_options::attempts` equal to 1, there is no second one.
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class COLOCK_EXPORT shared_mutex {
+class COLOCK_EXPORT shared_mutex : public basic_lock {
 public:
-    /// The type of the executor.
-    using executor_type = client::executor_type;
-    /// A duration for the operations with a timeout.
-    using duration = std::chrono::milliseconds;
-    /// A time for the operations with a deadline, on this machine's steady clock.
-    using time_point = std::chrono::steady_clock::time_point;
-
     /// Creates a lock on a name. Sends nothing. The name has 1 to 65,536 bytes of any value.
     ///
     /// With `lock_options::fencing`, each lease has a fence. A reader's `lease::fence()` is no smaller than
@@ -105,49 +100,6 @@ public:
     template <detail::chrono_time options_have_names_such_as_ttl_10s>
     shared_mutex(client&, std::string_view, options_have_names_such_as_ttl_10s) = delete;
     /// @endcond
-
-    /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return writer_.get_executor(); }
-
-    /// Returns the executor on which a coroutine that acquires this lock should run: see
-    /// `mutex::body_executor`.
-    [[nodiscard]] executor_type body_executor() const { return writer_.body_executor(); }
-
-    /// Returns the name, without the key prefix.
-    [[nodiscard]] std::string_view resource() const noexcept { return writer_.resource(); }
-    /// Returns the options.
-    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
-
-    /// Acquires the lock as a writer. Waits as long as other holders have it. If it is free, this takes one
-    /// round trip. Otherwise a second one follows immediately, which sets the writer mark. With
-    /// `retry_options::attempts` equal to 1, there is no second one.
-    ///
-    /// - Handler signature and Errors: as for `mutex::acquire`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto acquire(CompletionToken&& token = {}) const {
-        return writer_.acquire(std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer if it is free now. Otherwise the same as `mutex::try_acquire`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire(CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
-    /// `mutex::try_acquire_for`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                         std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
-    /// `mutex::try_acquire_until`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
-    }
 
     /// Acquires the lock as a reader. Waits as long as a writer has it, or a waiting writer keeps readers out.
     /// If it is free, this takes one round trip. If other clients read, a second one follows, which joins
@@ -240,9 +192,7 @@ private:
     static void start_downgrade(operand on, detail::handler<> handler);
     static void start_share(operand on, detail::handler<lease> handler);
 
-    detail::lock_handle writer_;
     detail::lock_handle reader_;
-    lock_options options_;
 };
 
 }  // namespace v1

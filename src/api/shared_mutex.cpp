@@ -56,9 +56,10 @@ bool refused_as_closed(const std::shared_ptr<const runtime::lock_spec>& lock,
 }  // namespace
 
 shared_mutex::shared_mutex(client& client, std::string_view resource, lock_options options)
-    : writer_(client, resource, options, options.fencing ? kinds::fenced_writer : kinds::writer),
-      reader_(client, resource, options, options.fencing ? kinds::fenced_shared : kinds::shared),
-      options_(options) {}
+    : basic_lock(
+          {client, resource, options, options.fencing ? kinds::fenced_writer : kinds::writer},
+          options),
+      reader_(client, resource, options, options.fencing ? kinds::fenced_shared : kinds::shared) {}
 
 shared_mutex::operand shared_mutex::of(const lease& held) const {
     using detail::lease_access;

@@ -15,9 +15,9 @@ inquiry_operation::inquiry_operation(inquiry what)
     : request_operation(*what.owner), what_(std::move(what)) {}
 
 void inquiry_operation::begin() {
-    phases_.resize(client().instances.size(), phase::waits_for_start);
-    answers_.resize(client().instances.size());
-    ask_those_that_have_started(client().turn.now());
+    phases_.resize(context().instances.size(), phase::waits_for_start);
+    answers_.resize(context().instances.size());
+    ask_those_that_have_started(context().turn.now());
 }
 
 void inquiry_operation::on_stop(stop why) {
@@ -26,14 +26,14 @@ void inquiry_operation::on_stop(stop why) {
 
 void inquiry_operation::on_instance_changed() {
     if (running()) {
-        ask_those_that_have_started(client().turn.recent_time());
+        ask_those_that_have_started(context().turn.recent_time());
     }
 }
 
 void inquiry_operation::ask_those_that_have_started(core::time_point now) {
     core::instance_set targets;
     for (std::size_t i = 0; i != phases_.size(); ++i) {
-        if (phases_[i] == phase::waits_for_start && !client().instances.starting(i)) {
+        if (phases_[i] == phase::waits_for_start && !context().instances.starting(i)) {
             phases_[i] = phase::asked;
             targets.add(i);
         }
@@ -41,7 +41,7 @@ void inquiry_operation::ask_those_that_have_started(core::time_point now) {
     if (targets.empty()) {
         return;
     }
-    answer_until_ = now + client().settings.instance_timeout;
+    answer_until_ = now + context().settings.instance_timeout;
     wait_until(answer_until_);
     kinds::command& command = submit(0, targets, answer_until_);
     command.kind = what_.kind;
@@ -87,17 +87,17 @@ void inquiry_operation::finish_if_complete() {
 void inquiry_operation::finish(inquiry_outcome outcome) {
     outcome_ = outcome;
     try {
-        voters_ = client().instances.states();
+        voters_ = context().instances.states();
         const std::size_t removed = count(core::vote_kind::granted);
         if (what_.step == core::step::release && removed != 0 &&
             removed + count(core::vote_kind::denied) > core::spare_of(answers_.size())) {
-            client().on_broken(what_.key, what_.token);
+            context().on_broken(what_.key, what_.token);
         }
         if (what_.step != core::step::inspect && outcome != inquiry_outcome::closed) {
             // Instances do not notify a client of its own writes.
             auto written = std::make_shared<lock_spec>();
             written->key = what_.key;
-            client().own_writes.push_back(std::move(written));
+            context().own_writes.push_back(std::move(written));
         }
     } catch (const std::bad_alloc&) {  // There is no memory for the answer.
         outcome_ = inquiry_outcome::cancelled;

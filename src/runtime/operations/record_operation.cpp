@@ -59,14 +59,14 @@ record_operation::record_operation(std::shared_ptr<const record_spec> spec, reco
 /// The operation may be created on any thread, so the random numbers are drawn here, from the engine's
 /// generator.
 void record_operation::begin() {
-    machine_ = core::write(write_settings_for(*spec_, request_), client().next_seed());
+    machine_ = core::write(write_settings_for(*spec_, request_), context().next_seed());
     if (request_.writes) {
-        id_ = draw_id(client().world);
+        id_ = draw_id(context().world);
     }
     waits_for_start_ =
-        spec_->unavailable_timeout == core::duration::zero() && client().instances.starting();
+        spec_->unavailable_timeout == core::duration::zero() && context().instances.starting();
     if (!waits_for_start_) {
-        resume(event::start(request_.tries), client().turn.now());
+        resume(event::start(request_.tries), context().turn.now());
     }
 }
 
@@ -79,10 +79,10 @@ void record_operation::on_instance_changed() {
         return;
     }
     if (!waits_for_start_) {
-        resume(event::just(event::kind_type::wake), client().turn.recent_time());
-    } else if (!client().instances.starting()) {
+        resume(event::just(event::kind_type::wake), context().turn.recent_time());
+    } else if (!context().instances.starting()) {
         waits_for_start_ = false;
-        resume(event::start(request_.tries), client().turn.recent_time());
+        resume(event::start(request_.tries), context().turn.recent_time());
     }
 }
 
@@ -103,11 +103,11 @@ void record_operation::resume(const event& e, core::time_point now) {
     if (step.send) {
         send();
     } else if (step.ask_for_room) {
-        if (client().gate.admits_attempt()) {
+        if (context().gate.admits_attempt()) {
             on_admitted(now);
             return;
         }
-        client().gate.wait_for_attempt(*this);
+        context().gate.wait_for_attempt(*this);
     }
     wait_until(step.until);
 }
@@ -145,16 +145,16 @@ void record_operation::on_answer(std::size_t /*index*/, instance::command_tag /*
 
 void record_operation::finish(write_outcome outcome) {
     outcome_ = outcome;
-    statistics& counts = client().counts;
+    statistics& counts = context().counts;
     if (outcome == write_outcome::applied) {
         ++(request_.writes ? counts.writes_applied : counts.records_read);
     } else if (outcome == write_outcome::refused) {
         ++counts.writes_refused;
     } else {
         counts.writes_unknown.add(outcome == write_outcome::unknown ? 1 : 0);
-        details_ = describe_request(spec_->resource(), *spec_->kind,
-                                    what_happened(outcome, request_.writes, in_doubt()),
-                                    has_vote_ ? &last_vote_ : nullptr, client().instances.states());
+        details_ = describe_request(
+            spec_->resource(), *spec_->kind, what_happened(outcome, request_.writes, in_doubt()),
+            has_vote_ ? &last_vote_ : nullptr, context().instances.states());
     }
     end();
 }

@@ -9,17 +9,17 @@ namespace colock::runtime {
 request_operation::~request_operation() = default;
 
 void request_operation::on_start() {
-    if (client_.closing) {
+    if (context_.closing) {
         on_stop(stop::closed);
         return;
     }
-    client_.members.requests.push_back(*this);
+    context_.members.requests.push_back(*this);
     begin();
 }
 
 void request_operation::on_not_started() {
-    client_.alarms.stop_waiting(*this);
-    client_.gate.leave(*this);
+    context_.alarms.stop_waiting(*this);
+    context_.gate.leave(*this);
 }
 
 void request_operation::cancel() {
@@ -35,7 +35,7 @@ void request_operation::on_close() {
 }
 
 void request_operation::on_abandon() noexcept {
-    client_.alarms.stop_waiting(*this);
+    context_.alarms.stop_waiting(*this);
     at_gate::unlink();
     // The handler may own the object that keeps this alive.
     const auto last = std::move(alive_);
@@ -44,16 +44,16 @@ void request_operation::on_abandon() noexcept {
 
 kinds::command& request_operation::submit(instance::command_tag tag, core::instance_set targets,
                                           core::time_point send_until) {
-    kinds::command& command = client_.out.submit(*this, tag, targets, send_until);
+    kinds::command& command = context_.out.submit(*this, tag, targets, send_until);
     alive_ = self();
-    pending_votes_ += targets.count(client_.instances.size());
-    last_turn_ = client_.out.turn_number();
+    pending_votes_ += targets.count(context_.instances.size());
+    last_turn_ = context_.out.turn_number();
     return command;
 }
 
 /// Submissions of this turn are not sent if they are no longer wanted.
 bool request_operation::has_left() const {
-    return !alive_ || last_turn_ != client_.out.turn_number();
+    return !alive_ || last_turn_ != context_.out.turn_number();
 }
 
 bool request_operation::wanted(std::size_t /*index*/, instance::command_tag /*tag*/) const {
@@ -63,7 +63,7 @@ bool request_operation::wanted(std::size_t /*index*/, instance::command_tag /*ta
 void request_operation::on_vote(std::size_t index, instance::command_tag tag,
                                 const core::vote& vote, core::time_point now) {
     const auto alive = alive_;
-    client_.note_vote(vote, now);
+    context_.note_vote(vote, now);
     if (--pending_votes_ == 0) {
         alive_.reset();
     }
@@ -75,21 +75,21 @@ void request_operation::on_vote(std::size_t index, instance::command_tag tag,
 }
 
 void request_operation::wait_until(core::time_point when) {
-    client_.alarms.stop_waiting(*this);
+    context_.alarms.stop_waiting(*this);
     if (when != core::never) {
-        client_.alarms.wait(*this, when);
+        context_.alarms.wait(*this, when);
     }
 }
 
 void request_operation::end() {
-    client_.alarms.stop_waiting(*this);
-    client_.gate.leave(*this);
+    context_.alarms.stop_waiting(*this);
+    context_.gate.leave(*this);
     if (alive_) {
-        client_.out.reconsider(last_turn_);  // It may not be sent yet.
+        context_.out.reconsider(last_turn_);  // It may not be sent yet.
     } else {
         in_client::unlink();
     }
-    client_.finished.add(take());
+    context_.finished.add(take());
 }
 
 }  // namespace colock::runtime

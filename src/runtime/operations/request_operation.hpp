@@ -50,7 +50,7 @@ protected:
     enum class stop : std::uint8_t { cancelled, closed };
 
     /// The owner of the client outlives the operation.
-    explicit request_operation(client_context& client) noexcept : client_(client) {}
+    explicit request_operation(client_context& context) noexcept : context_(context) {}
 
     /// The client is open, and the operation has joined it.
     virtual void begin() = 0;
@@ -71,7 +71,7 @@ protected:
     /// Leaves the gate, the timers and the client, and schedules the call of the caller's handler.
     void end();
 
-    [[nodiscard]] client_context& client() const noexcept { return client_; }
+    [[nodiscard]] client_context& context() const noexcept { return context_; }
     [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
     std::string details_;  ///< For the error of the caller.
@@ -83,7 +83,7 @@ private:
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                  core::time_point now) final;
 
-    client_context& client_;
+    client_context& context_;
     std::shared_ptr<operation> alive_;  // While votes are pending.
     std::size_t pending_votes_ = 0;
     std::uint32_t last_turn_ = 0;  // Turn of the last submission.

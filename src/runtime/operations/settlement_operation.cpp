@@ -36,16 +36,16 @@ settlement_operation::settlement_operation(std::shared_ptr<const lock_spec> spec
 
 /// A look waits for room like an attempt. The other tasks are rare, or end a lease.
 void settlement_operation::begin() {
-    const core::time_point now = client().turn.now();
+    const core::time_point now = context().turn.now();
     if (completes()) {
-        machine_.seed(client().next_seed());
+        machine_.seed(context().next_seed());
     }
-    if (request_.task != task::look || client().gate.admits_attempt()) {
+    if (request_.task != task::look || context().gate.admits_attempt()) {
         on_admitted(now);
         return;
     }
     send_until_ = now + spec_->policy->lease.instance_timeout;
-    client().gate.wait_for_attempt(*this);
+    context().gate.wait_for_attempt(*this);
     wait_until(send_until_);
 }
 
@@ -147,8 +147,8 @@ void settlement_operation::finish(settlement_outcome outcome) {
     end();
     const auto& lease = request_.lease;  // Commands in flight refer to its token.
     if (outcome == settlement_outcome::settled) {
-        client().counts.once_found.add(completes() ? 0 : 1);
-        client().counts.once_ran.add(completes() ? 1 : 0);
+        context().counts.once_found.add(completes() ? 0 : 1);
+        context().counts.once_ran.add(completes() ? 1 : 0);
         if (lease) {
             lease->complete(request_.holder, machine_.record());
         }
@@ -170,7 +170,7 @@ void settlement_operation::explain(settlement_outcome outcome) {
             details_ = describe(spec_->resource(),
                                 has_sent_ ? "the body has run, and its result may be recorded"
                                           : "the body has run, and its result is not recorded",
-                                client().instances.states());
+                                context().instances.states());
             return;
         case settlement_outcome::cancelled:
         case settlement_outcome::closed:

@@ -67,9 +67,10 @@ void fail(const boost::asio::any_io_executor& executor, detail::handler<Results.
     std::move(handler)(detail::delivery{executor, false}, std::move(why), std::move(results)...);
 }
 
-/// Returns the error of an operation on `resource` that was given an impossible argument.
+/// Returns the error of an operation that was given an impossible argument. `resource` may be empty.
 inline error invalid_argument(std::string_view resource, std::string_view problem) {
-    return {errc::invalid_argument, runtime::describe(resource).append(": ").append(problem)};
+    const std::string name = resource.empty() ? "" : runtime::describe(resource) + ": ";
+    return {errc::invalid_argument, name + std::string(problem)};
 }
 
 /// Fails an operation that is not started. Its client was moved from, so `owner` is null. Or the client belongs to

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 #include "support/field_refused.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -530,6 +531,15 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
         // No other client acquires the lock before that.
         const auto none = co_await mutex(rival, "x").try_acquire();
         BOOST_TEST((!none || steady_clock::now() >= free_at));
+        // An error of this client says that it may wait for itself.
+        lock_options once = renewed_every(100ms, 2s);
+        once.retry.attempts = 1;
+        const auto [denied, no_lease] =
+            co_await mutex(locks, "x", once).acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST(
+            (steady_clock::now() >= free_at ||
+             contains(denied.details(), "perhaps by a lease that this client has abandoned")),
+            denied.details());
         const lease next = co_await m.acquire();
         BOOST_TEST((steady_clock::now() >= free_at));
         BOOST_TEST(next.valid());

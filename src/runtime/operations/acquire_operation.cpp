@@ -757,7 +757,11 @@ std::string acquire_operation::story(const std::vector<instance::status>& instan
     if (votes.denied() == 0 && last_denial_) {
         text += ". Before that: " + describe_votes(*last_denial_);
     }
-    return client_holds_it() ? text + ", this client holds it already" : text;
+    if (client_holds_it()) {
+        return text + ", " + words_for_own_lease();
+    }
+    const bool may_be_own = votes.denied() != 0 && loop_.counts.abandoned != 0;
+    return may_be_own ? text + ", perhaps by a lease that this client has abandoned" : text;
 }
 
 /// Helps a task to notice that it waits for itself.
@@ -765,28 +769,40 @@ bool acquire_operation::client_holds_it() const noexcept {
     return queue_ != nullptr && queue_->local().is_held();
 }
 
+/// Names the kind of the client's lease if it is another than that of this lock.
+std::string acquire_operation::words_for_own_lease() const {
+    std::string text = "this client holds it already";
+    if (const auto* const its = static_cast<const lease_driver*>(queue_->local().latest())) {
+        const std::string_view kind = its->policy().kind().traits().name;
+        text += kind == spec_->policy->kind().traits().name
+                    ? ""
+                    : ", by a lease of kind '" + std::string(kind) + "'";
+    }
+    return text;
+}
+
 std::string acquire_operation::why_without_attempt(
     const std::vector<instance::status>& instances) const {
-    std::string_view why;
+    std::string why;
     switch (stage_) {
         case stage::in_local_queue:
         case stage::next:
-            why = client_holds_it() ? ": this client holds it already"
-                                    : ": waiting in the local queue behind others of this client";
+            why = client_holds_it() ? words_for_own_lease()
+                                    : "waiting in the local queue behind others of this client";
             break;
         case stage::waiting_for_turn:
-            why = client_holds_it() ? ": this client holds it already, and others wait for it"
-                                    : ": waiting in the remote queue behind another client";
+            why = client_holds_it() ? words_for_own_lease() + ", and others wait for it"
+                                    : "waiting in the remote queue behind another client";
             break;
         case stage::stepping_aside:
-            why = ": not tried yet";
+            why = "not tried yet";
             break;
         case stage::attempting:
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
                             instances);
     }
-    std::string text = describe(spec_->resource()).append(why);
+    std::string text = describe(spec_->resource()).append(": ").append(why);
     const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
         text += ", the key has no ttl";

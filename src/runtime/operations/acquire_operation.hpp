@@ -220,6 +220,7 @@ private:
     void wait(core::time_point until);
     void explain(core::acquire_outcome outcome);
     [[nodiscard]] bool client_holds_it() const noexcept;
+    [[nodiscard]] std::string words_for_own_lease() const;
     [[nodiscard]] std::string why_without_attempt(
         const std::vector<instance::status>& instances) const;
     void finish(core::acquire_outcome outcome);

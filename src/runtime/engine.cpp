@@ -116,8 +116,10 @@ void engine::run_turn() {
 void engine::admit() {
     const core::time_point now = parts_.turn.recent_time();
     const std::size_t room = parts_.instances.room(now);
-    parts_.gate.open(room - std::min(room, parts_.out.size()), parts_.instances.take_commands(now),
-                     now);
+    if (parts_.gate.waits_for_quorum() && parts_.instances.take_commands(now)) {
+        parts_.gate.on_quorum();
+    }
+    parts_.gate.open(room - std::min(room, parts_.out.size()), now);
 }
 
 void engine::on_pending(std::size_t /*index*/) {

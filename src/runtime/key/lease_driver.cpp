@@ -91,8 +91,10 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see below
     }
     tell_queue(step, now);
-    fail(core::lease_tag(purpose::heal), unhealed, now);
-    if (step.send) {
+    if (!unhealed.empty()) {
+        fail(core::lease_tag(purpose::heal), unhealed, now);
+    }
+    if (!unsent.empty()) {
         fail(*step.send, unsent, now);
     }
     // Requests that arrived in the meantime. They end with the lease.

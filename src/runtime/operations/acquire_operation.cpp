@@ -509,15 +509,24 @@ core::time_point acquire_operation::end_of_outage_wait(core::time_point now) con
 /// Returns whether its attempt waits until a quorum takes commands. The first attempt of an operation without
 /// time to wait does not. Neither do the attempts of an operation that has a limited number of them.
 bool acquire_operation::waits_for_quorum(core::time_point now) const noexcept {
-    return !loop_.gate.has_quorum() && !adopts() && spec_->policy->attempts == 0 &&
-           (machine_->attempts() > 1 || now < end_of_outage_wait(now));
+    return !adopts() && spec_->policy->attempts == 0 &&
+           (machine_->attempts() > 1 || now < end_of_outage_wait(now)) &&
+           !instances_.take_commands(now);
 }
 
 void acquire_operation::wait_for_quorum(core::time_point now) {
+    is_in_outage_ = true;
     note_denied(false);
     send_until_ = end_of_outage_wait(now);
     loop_.gate.wait_for_quorum(*this);
     wait(send_until_);
+}
+
+/// Returns the votes that an attempt without a quorum would get.
+core::round acquire_operation::all_down() const {
+    core::round result(instances_.size());
+    result.fail_silent(core::failure::down);
+    return result;
 }
 
 void acquire_operation::on_admitted(core::time_point now) {
@@ -536,11 +545,8 @@ void acquire_operation::on_admitted(core::time_point now) {
 }
 
 void acquire_operation::give_up_sending(core::time_point now) {
-    is_overloaded_ = loop_.gate.has_quorum();
-    core::round none(instances_.size());
-    if (!is_overloaded_) {
-        none.fail_silent(core::failure::down);
-    }
+    is_overloaded_ = instances_.take_commands(now);
+    const core::round none = is_overloaded_ ? core::round(instances_.size()) : all_down();
     carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
@@ -548,6 +554,9 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         last_votes_ = std::make_shared<const core::round>(lease_->votes());
         last_denial_ = last_votes_->denied() != 0 ? last_votes_ : std::move(last_denial_);
+        if (std::exchange(is_in_outage_, false)) {
+            last_votes_ = std::make_shared<const core::round>(all_down());
+        }
         lease_->detach();
     }
     lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_,
@@ -747,15 +756,20 @@ std::string acquire_operation::story(const std::vector<instance::status>& instan
     if (!lease_) {
         return why_without_attempt(instances);
     }
+    const core::round down = all_down();
     const bool is_unanswered = lease_->votes().silent() == instances.size();
-    const core::round& votes = is_unanswered && last_votes_ ? *last_votes_ : lease_->votes();
+    const core::round& votes = is_in_outage_                  ? down
+                               : is_unanswered && last_votes_ ? *last_votes_
+                                                              : lease_->votes();
     const auto describe_votes = [&](const core::round& of) {
         return describe_attempt(spec_->resource(), spec_->policy->kind(), of, instances,
                                 {without_ttl_, denials_});
     };
+    const core::round* const denial =
+        lease_->votes().denied() != 0 ? &lease_->votes() : last_denial_.get();
     std::string text = describe_votes(votes);
-    if (votes.denied() == 0 && last_denial_) {
-        text += ". Before that: " + describe_votes(*last_denial_);
+    if (votes.denied() == 0 && denial != nullptr) {
+        text += ". Before that: " + describe_votes(*denial);
     }
     if (client_holds_it()) {
         return text + ", " + words_for_own_lease();

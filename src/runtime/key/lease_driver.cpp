@@ -59,7 +59,7 @@ lease_driver::~lease_driver() {
 /// place.
 void lease_driver::drive(const event& e, core::time_point now) {
     try {
-        resume(e, now);
+        carry_out(machine_.resume(e, now), now);
     } catch (const std::bad_alloc&) {
         constexpr core::duration soon = core::milliseconds(10);
         client_.alarms.wait(*this, now + soon);
@@ -76,26 +76,26 @@ void lease_driver::resume(const event& e, core::time_point now) {
 
 /// Carries out a step. Without memory for a command, its instances vote `failed`.
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
-    core::instance_set unhealed = step.heals;
-    core::instance_set unsent = step.send ? step.targets : core::instance_set();
+    bool is_healed = step.heals.empty();
+    bool is_sent = !step.send;
     try {
         act(step, now);
-        if (!unhealed.empty()) {
-            submit(core::lease_tag(purpose::heal), unhealed, now);
-            unhealed = {};
+        if (!is_healed) {
+            submit(core::lease_tag(purpose::heal), step.heals, now);
+            is_healed = true;
         }
-        if (step.send) {
-            submit(*step.send, unsent, now);
-            unsent = {};
+        if (!is_sent) {
+            submit(*step.send, step.targets, now);
+            is_sent = true;
         }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see below
     }
     tell_queue(step, now);
-    if (!unhealed.empty()) {
-        fail(core::lease_tag(purpose::heal), unhealed, now);
+    if (!is_healed) {
+        fail(core::lease_tag(purpose::heal), step.heals, now);
     }
-    if (!unsent.empty()) {
-        fail(*step.send, unsent, now);
+    if (!is_sent) {
+        fail(*step.send, step.targets, now);
     }
     // Requests that arrived in the meantime. They end with the lease.
     // mutant: second_downgrade_forgotten

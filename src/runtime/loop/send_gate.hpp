@@ -79,6 +79,9 @@ public:
     /// Admits waiters up to the current room on the instances.
     void open(std::size_t room, core::time_point now) {
         room_ = room;
+        if (!has_waiters()) {
+            return;
+        }
         while ((!releases_.empty() || !attempts_.empty()) && take_room()) {
             gated& one = releases_.empty() ? attempts_.front() : releases_.front();
             leave(one);

@@ -134,7 +134,7 @@ public:
             broken,   ///< The client has removed its keys for others. A held lease is lost.
         };
         kind_type kind = kind_type::start;
-        /// For `timer`: whether a quorum of instances has answered within `instance_timeout`.
+        /// For `timer`: whether a quorum of instances has not been silent for long.
         bool instances_answer = false;
         std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};

@@ -76,7 +76,7 @@ public:
     /// Returns whether it is connected and has not stalled. It may be quarantined.
     [[nodiscard]] virtual bool takes_commands(core::time_point /*now*/) const { return ready(); }
 
-    /// Returns whether it has answered since then, or has nothing to answer.
+    /// Returns whether it has answered since then, or has nothing older to answer.
     [[nodiscard]] virtual bool answers_since(core::time_point /*then*/) const { return false; }
 
     /// Returns how many more commands it can be sent with replies near their unloaded delay. Returns

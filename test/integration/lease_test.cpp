@@ -293,6 +293,30 @@ BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(a_release_waits_for_a_server_that_stands_still_for_a_moment,
+                     *label("fault-139")) {
+    run_test([&]() -> asio::awaitable<void> {
+        redis_server one;
+        config of;
+        of.instances = {one.uri()};
+        of.instance_timeout = 1s;
+        of.silence_timeout = 1min;
+        client locks(co_await asio::this_coro::executor, of);
+        lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
+        one.pause();
+        const stopwatch standstill;
+        std::optional<error> told;
+        held.release([&](error e, release_result) { told = e; });
+        co_await async_wait_until(
+            [&] { return standstill.elapsed() > of.instance_timeout * 3 / 2; });
+        BOOST_TEST(!told.has_value());
+        one.resume();
+        co_await async_wait_until([&] { return told.has_value(); });
+        BOOST_TEST(!*told, told->message());
+        BOOST_TEST(!one.has("x"));
+    }());
+}
+
 /// Its handlers run on the executor of the client, not on a thread of their own.
 BOOST_AUTO_TEST_CASE(a_lease_that_was_moved_from_keeps_its_executor) {
     run_test([&]() -> asio::awaitable<void> {

@@ -139,7 +139,7 @@ public:
     }
     /// See `instance::answers_since`.
     [[nodiscard]] bool answers_since(core::time_point then) const noexcept {
-        return serving_ && (sent_ == 0 || connection_->read_at() >= then);
+        return serving_ && (sent_ == 0 || connection_->silent_since() >= then);
     }
     /// Returns the free part of the send window, see `instance::room`. Requires `ready`.
     [[nodiscard]] std::size_t room() const noexcept {

@@ -241,14 +241,17 @@ bool lease_driver::wanted(std::size_t index, instance::command_tag tag) const {
 }
 
 /// A release that waits for room is sent when the next renewal is due. Its lease is therefore not lost while
-/// it waits.
+/// it waits. A release that was sent waits longer if a quorum has not been silent for long. A server may stand
+/// still for half a second, for example while it deletes the keys of a slot that has moved.
 void lease_driver::on_time(core::time_point now) {
+    constexpr int patience = 4;
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
         send_release();
     } else {
         const bool waits_for_release = machine_.releasing() && !machine_.outcome();
         drive(event::timer(waits_for_release &&
-                           client_.instances.answer_since(now - client_.settings.instance_timeout)),
+                           client_.instances.answer_since(
+                               now - patience * client_.settings.instance_timeout)),
               now);
     }
 }

@@ -11,7 +11,6 @@
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -36,14 +35,14 @@ public:
     void on_lost(const colock::lost_event& event) noexcept override {
         std::cout << "lost " << event.resource << ": " << event.reason.message() << '\n';
     }
-    void on_instance_changed(std::size_t /*index*/,
-                             const colock::instance_info& instance) noexcept override {
+    void on_instance_changed(const colock::instance_changed_event& event) noexcept override {
+        const colock::instance_info& instance = event.instance;
         std::cout << instance.address << " is " << to_string(instance.state)
                   << (instance.reason.empty() ? "" : ": ") << instance.reason << '\n';
     }
-    void on_blocked(std::chrono::nanoseconds time) noexcept override {
-        std::cout << "the event loop was blocked for " << duration_cast<milliseconds>(time).count()
-                  << " ms\n";
+    void on_blocked(const colock::blocked_event& event) noexcept override {
+        std::cout << "the event loop was blocked for "
+                  << duration_cast<milliseconds>(event.time).count() << " ms\n";
     }
 };
 

@@ -14,8 +14,9 @@ set(layer_core "^(\"core/.+\"|${standard})$")
 set(layer_resp "^(\"resp/.+\"|${standard})$")
 set(layer_kinds "^(\"(core|resp|kinds)/.+\"|${standard})$")
 set(layer_platform "^(\"(core|platform)/.+\"|${standard}|${foreign})$")
-set(layer_instance "^(\"(core|resp|platform|kinds|instance)/.+\"|${standard}|${foreign}|<boost/url/[^>]+>)$")
-set(layer_runtime "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
+set(public_values "<colock/(histograms|instance_info|observer)[.]hpp>")  # What users are shown is declared once.
+set(layer_instance "^(\"(core|resp|platform|kinds|instance)/.+\"|${public_values}|${standard}|${foreign}|<boost/url/[^>]+>)$")
+set(layer_runtime "^(\"(core|platform|kinds|instance|runtime)/.+\"|${public_values}|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
 set(layer_asio_host "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(layer_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
@@ -62,6 +63,7 @@ set(runtime_parts
     "operations/lease_operation=asio_host|engine|client_context|key_queue|acquire_operation|ticket"
     "operations/inquiry_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/record_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
+    "operations/request_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
     "operations/settlement_operation=asio_host|engine|key_queue|acquire_operation|lease_operation|ticket"
     "=asio_host|engine|client_context|key_queue|acquire_operation|lease_operation|lease_driver|ticket"
 )

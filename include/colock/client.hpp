@@ -126,7 +126,7 @@ public:
     template <detail::token_for<std::vector<lease_info>> CompletionToken = boost::asio::deferred_t>
     auto leases(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, std::vector<lease_info>)>(
-            leases_initiation{{host_}}, token);
+            starts<&client::start_leases>{host_}, token);
     }
 
     /// Lists the acquires that are in progress, in no particular order. Otherwise the same as `leases`.
@@ -135,7 +135,7 @@ public:
     template <detail::token_for<std::vector<waiter_info>> CompletionToken = boost::asio::deferred_t>
     auto waiters(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, std::vector<waiter_info>)>(
-            waiters_initiation{{host_}}, token);
+            starts<&client::start_waiters>{host_}, token);
     }
 
     /// Closes the client. Waiting acquires fail with `client_closed`. Held leases are lost, with
@@ -154,8 +154,8 @@ public:
     /// - Cancellation: The client continues to close.
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto close(CompletionToken&& token = {}) {
-        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{{host_}},
-                                                                         token);
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            starts<&client::start_close>{host_}, token);
     }
 
     /// Asks every instance who holds a name and who waits for it. Changes nothing on the servers, and does
@@ -172,7 +172,7 @@ public:
     template <detail::token_for<inspection> CompletionToken = boost::asio::deferred_t>
     auto inspect(std::string_view resource, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, inspection)>(
-            inspect_initiation{{host_}}, token, std::string(resource));
+            starts<&client::start_inspect>{host_}, token, std::string(resource));
     }
 
     /// Removes a holder from a name, although its lease has not ended. It removes the token from every
@@ -200,55 +200,17 @@ public:
     auto break_lock(std::string_view resource, std::string_view holder,
                     CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, break_result)>(
-            break_initiation{{host_}}, token, std::string(resource), std::string(holder));
+            starts<&client::start_break>{host_}, token, std::string(resource), std::string(holder));
     }
 
 private:
     friend class detail::lock_handle;
     friend class versioned;
 
-    struct initiation {
-        using executor_type = client::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(host); }
-        std::shared_ptr<runtime::asio_host> host;
-    };
-    struct close_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_close(this->host,
-                        detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
-        }
-    };
-    struct leases_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_leases(this->host,
-                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
-        }
-    };
-    struct waiters_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_waiters(this->host,
-                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
-        }
-    };
-    struct inspect_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, std::string resource) const {
-            start_inspect(this->host, std::move(resource),
-                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
-        }
-    };
-    struct break_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, std::string resource, std::string holder) const {
-            start_break(this->host, std::move(resource), std::move(holder),
-                        detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
-        }
-    };
-
+    using shared_host = std::shared_ptr<runtime::asio_host>;
     static executor_type executor_of(const std::shared_ptr<runtime::asio_host>& owner) noexcept;
+    template <auto Start>
+    using starts = detail::initiation<Start, &executor_of, shared_host>;
     static void start_close(const std::shared_ptr<runtime::asio_host>& owner,
                             detail::handler<> handler);
     static void start_leases(const std::shared_ptr<runtime::asio_host>& owner,

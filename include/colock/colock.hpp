@@ -42,6 +42,7 @@
 
 #include <colock/activity.hpp>
 #include <colock/adopt.hpp>
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/config.hpp>
 #include <colock/counters.hpp>

@@ -9,6 +9,7 @@
 #include <colock/lease.hpp>
 #include <colock/with_lock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -27,6 +28,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -90,6 +92,7 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
     candidacy ours;
     const term<Function> lead_once(body, ours);
     asio::steady_timer pause(executor);
+    std::string last;
     for (;;) {
         pass_cancellation_on();
         try {
@@ -100,13 +103,17 @@ boost::asio::awaitable<body_result<Function>> run_lead(Lock lock, Function body)
             if (!ours.goes_on_after(failure.code())) {
                 throw;
             }
+            last = std::string("the last campaign: ") + failure.what();
+        }
+        if (caller.cancelled() == asio::cancellation_type::none) {
+            pause.expires_after(ours.next_delay());
+            pass_cancellation_on();
+            co_await pause.async_wait(
+                asio::bind_cancellation_slot(stop->slot(), asio::as_tuple(asio::use_awaitable)));
         }
         if (caller.cancelled() != asio::cancellation_type::none) {
-            throw boost::system::system_error(asio::error::operation_aborted);
+            throw lock_error({asio::error::operation_aborted, last});
         }
-        pause.expires_after(ours.next_delay());
-        pass_cancellation_on();
-        co_await pause.async_wait(asio::bind_cancellation_slot(stop->slot(), asio::use_awaitable));
     }
 }
 
@@ -126,7 +133,7 @@ auto start_lead(const Lock& lock, Function&& body, CompletionToken&& token) {
 /// - If the body returns, `lead` resigns: it releases the lock, and completes with the value.
 /// - If the body throws, `lead` releases the lock, and completes with the exception.
 /// - If it is cancelled, it stops the acquire or the body, and releases the lock. Instead of a further campaign, it
-///   completes with `operation_aborted`.
+///   completes with `operation_aborted`. Between two campaigns, the details tell how the last one failed.
 /// - If an error cannot be cured, it completes with this error: see below.
 ///
 /// @code{.cpp}

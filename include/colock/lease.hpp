@@ -176,8 +176,8 @@ public:
     /// - Object lifetimes: If the lease is destroyed before the completion, it is released.
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto extend(duration ttl, CompletionToken&& token = {}) {
-        return boost::asio::async_initiate<CompletionToken, void(error)>(extend_initiation{{held_}},
-                                                                         token, ttl);
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            starts<&lease::start_extend>{held_}, token, ttl);
     }
 
     /// Releases the lease, in one of three ways:
@@ -203,7 +203,7 @@ public:
     template <detail::token_for<release_result> CompletionToken = boost::asio::deferred_t>
     auto release(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, release_result)>(
-            release_initiation{{held_}}, token);
+            starts<&lease::start_release>{held_}, token);
     }
 
     /// Gives up the lease without a release. The watchdog stops, nothing is sent, and the keys stay on the
@@ -239,7 +239,7 @@ public:
     template <detail::token_for<std::string> CompletionToken = boost::asio::deferred_t>
     auto detach(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, std::string)>(
-            detach_initiation{{held_}}, token);
+            starts<&lease::start_detach>{held_}, token);
     }
 
     /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
@@ -255,7 +255,7 @@ public:
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto wait_lost(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
-            wait_lost_initiation{{held_}}, token);
+            starts<&lease::start_wait_lost>{held_}, token);
     }
 
 private:
@@ -269,43 +269,11 @@ private:
         std::uint64_t client = 0;  // its number, which stays after a move
     };
 
-    struct initiation {
-        using executor_type = lease::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(held); }
-        holding held;
-    };
-    struct extend_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, duration ttl) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
-            start_extend(std::move(this->held), ttl, std::move(to));
-        }
-    };
-    struct release_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
-            start_release(std::move(this->held), std::move(to));
-        }
-    };
-    struct detach_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
-            start_detach(std::move(this->held), std::move(to));
-        }
-    };
-    struct wait_lost_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
-            start_wait_lost(std::move(this->held), std::move(to));
-        }
-    };
-
     explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
     static executor_type executor_of(const holding& held) noexcept;
+    template <auto Start>
+    using starts = detail::initiation<Start, &executor_of, holding>;
     static void start_extend(holding held, duration ttl, detail::handler<> handler);
     static void start_release(holding held, detail::handler<release_result> handler);
     static void start_detach(holding held, detail::handler<std::string> handler);

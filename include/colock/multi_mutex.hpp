@@ -3,6 +3,7 @@
 #ifndef COLOCK_MULTI_MUTEX_HPP
 #define COLOCK_MULTI_MUTEX_HPP
 
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
@@ -11,7 +12,6 @@
 
 #include <boost/asio/deferred.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <initializer_list>
@@ -80,15 +80,8 @@ concept names = requires(Range& range) {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class COLOCK_EXPORT multi_mutex {
+class COLOCK_EXPORT multi_mutex : public basic_lock {
 public:
-    /// The type of the executor.
-    using executor_type = client::executor_type;
-    /// The type of every duration in colock: that of the options, of `lease::extend`, and of timeouts.
-    using duration = std::chrono::milliseconds;
-    /// A time for `try_acquire_until`, on this machine's steady clock.
-    using time_point = std::chrono::steady_clock::time_point;
-
     /// The largest number of different names.
     static constexpr std::size_t max_resources = 64;
 
@@ -114,54 +107,19 @@ public:
     multi_mutex(client& client, Range&& resources, lock_options options = {})
         : multi_mutex(detail::lock_handle::owner_of(client), strings_in(resources), options) {}
 
-    /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
-
-    /// Returns the executor on which a coroutine that acquires this lock should run: see
-    /// `mutex::body_executor`.
-    [[nodiscard]] executor_type body_executor() const { return lock_.body_executor(); }
-
     /// Returns the names, without the key prefix: sorted, and each of them once. Empty if the lock was moved from.
     [[nodiscard]] const std::vector<std::string>& resources() const noexcept;
-    /// Returns the names as one text for people: "a, b, c". `lease::resource` returns the same.
-    [[nodiscard]] std::string_view resource() const noexcept { return lock_.resource(); }
-    /// Returns the options.
-    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
-
-    /// Acquires all names. Waits as long as others have one of them.
-    ///
-    /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto acquire(CompletionToken&& token = {}) const {
-        return lock_.acquire(std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires all names if they are free now. Otherwise the same as `mutex::try_acquire`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire(CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires all names, and waits for at most `timeout`. Otherwise the same as `mutex::try_acquire_for`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                       std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires all names, and waits until `deadline` at most. Otherwise the same as
-    /// `mutex::try_acquire_until`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
-    }
 
 private:
     template <typename Lock>
     friend class striped;
 
+    using shared_names = std::shared_ptr<const std::vector<std::string>>;
+
     multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
                 std::vector<std::string> resources, const lock_options& options);
+    multi_mutex(const std::shared_ptr<runtime::client_context>& owner, shared_names resources,
+                const lock_options& options);
 
     template <typename Range>
     static std::vector<std::string> strings_in(Range& range) {
@@ -173,9 +131,7 @@ private:
         return result;
     }
 
-    std::shared_ptr<const std::vector<std::string>> resources_;
-    lock_options options_;
-    detail::lock_handle lock_;
+    shared_names resources_;
 };
 
 }  // namespace v1

@@ -151,21 +151,21 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto look(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
-            find_initiation{{lock_.spec()}}, token, false, lease_state());
+            starts<&once_key::start_find>{lock_.spec()}, token, false, lease_state());
     }
 
     /// Waits until the key is ours, or has a result. If only a minority has one, completes with neither.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
-            acquire_initiation{{lock_.spec()}}, token);
+            starts<&once_key::start_acquire>{lock_.spec()}, token);
     }
 
     /// Has a quorum record what a minority has, if it may. If that succeeds, it ends the lease, which may be empty.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto settle(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, once_finding)>(
-            find_initiation{{lock_.spec()}}, token, true, state_of(held));
+            starts<&once_key::start_find>{lock_.spec()}, token, true, state_of(held));
     }
 
     /// Has a quorum record this. If that succeeds, it ends the lease.
@@ -173,7 +173,8 @@ public:
     auto record(const lease& held, std::shared_ptr<const std::string> text,
                 CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
-            record_initiation{{lock_.spec()}}, token, state_of(held), std::move(text), keep_);
+            starts<&once_key::start_record>{lock_.spec()}, token, state_of(held), std::move(text),
+            keep_);
     }
 
     /// Returns the record of a result. If the result is too long, the record says so.
@@ -188,40 +189,8 @@ private:
         std::shared_ptr<runtime::lease_driver> state{};
         std::uint32_t holder = 0;
     };
-    struct initiation {
-        using executor_type = once_key::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept {
-            return lock_handle::executor_of(spec);
-        }
-        shared_spec spec;
-    };
-    struct find_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, bool settles, lease_state held) && {
-            auto to =
-                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
-            start_find(std::move(this->spec), settles, std::move(held), std::move(to));
-        }
-    };
-    struct acquire_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to =
-                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
-            start_acquire(std::move(this->spec), std::move(to));
-        }
-    };
-    struct record_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, lease_state held,
-                        std::shared_ptr<const std::string> text,
-                        std::chrono::milliseconds keep) && {
-            auto to =
-                deliver_to(std::forward<Handler>(handler), lock_handle::executor_of(this->spec));
-            start_record(std::move(this->spec), std::move(held), std::move(text), keep,
-                         std::move(to));
-        }
-    };
+    template <auto Start>
+    using starts = initiation<Start, &lock_handle::executor_of, shared_spec>;
 
     static lease_state state_of(const lease& held) noexcept;
     static void start_find(shared_spec spec, bool settles, lease_state held,

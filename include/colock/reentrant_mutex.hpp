@@ -3,6 +3,7 @@
 #ifndef COLOCK_REENTRANT_MUTEX_HPP
 #define COLOCK_REENTRANT_MUTEX_HPP
 
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
@@ -13,7 +14,6 @@
 
 #include <boost/asio/deferred.hpp>
 
-#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -66,46 +66,36 @@ inline namespace v1 {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class COLOCK_EXPORT reentrant_mutex {
+class COLOCK_EXPORT reentrant_mutex : private basic_lock {
 public:
-    /// The type of the executor.
-    using executor_type = client::executor_type;
-    /// The type of every duration in colock: that of the options, of `lease::extend`, and of timeouts.
-    using duration = std::chrono::milliseconds;
-    /// A time for `try_acquire_until`, on this machine's steady clock.
-    using time_point = std::chrono::steady_clock::time_point;
+    using basic_lock::duration;
+    using basic_lock::executor_type;
+    using basic_lock::time_point;
+
+    using basic_lock::body_executor;
+    using basic_lock::get_executor;
+    using basic_lock::options;
+    using basic_lock::resource;
 
     /// Creates a lock on a name. Sends nothing. The name has 1 to 65,536 bytes of any value.
     ///
     /// - Exception safety: Throws `config_error` for a name or options that cannot work.
     reentrant_mutex(client& client, std::string_view resource, lock_options options = {});
 
-    /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return side_.get_executor(); }
-
-    /// Returns the executor on which a coroutine that acquires this lock should run: see
-    /// `mutex::body_executor`.
-    [[nodiscard]] executor_type body_executor() const { return side_.body_executor(); }
-
-    /// Returns the name, without the key prefix.
-    [[nodiscard]] std::string_view resource() const noexcept { return side_.resource(); }
-    /// Returns the options.
-    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
-
     /// Acquires the lock for this owner, or enters it again. Waits as long as another holder has it.
     ///
     /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
-        return side_.acquire(std::forward<CompletionToken>(token), owner.number());
+        return handle().acquire(std::forward<CompletionToken>(token), owner.number());
     }
 
     /// Acquires the lock for this owner if it is free now, or enters it again. Otherwise the same as
     /// `mutex::try_acquire`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token),
-                                       owner.number());
+        return handle().try_acquire_until(time_point::min(), std::forward<CompletionToken>(token),
+                                          owner.number());
     }
 
     /// Acquires the lock for this owner, or enters it again. Waits for at most `timeout`. Otherwise the same as
@@ -113,8 +103,8 @@ public:
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(const lock_owner& owner, detail::timeout timeout,
                          CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                       std::forward<CompletionToken>(token), owner.number());
+        return handle().try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
+                                          std::forward<CompletionToken>(token), owner.number());
     }
 
     /// Acquires the lock for this owner, or enters it again. Waits until `deadline` at most. Otherwise the same
@@ -122,8 +112,8 @@ public:
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(const lock_owner& owner, detail::deadline deadline,
                            CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token),
-                                       owner.number());
+        return handle().try_acquire_until(deadline.value, std::forward<CompletionToken>(token),
+                                          owner.number());
     }
 
     /// Enters the lock again if this owner holds it. The result is there immediately, without a completion.
@@ -134,12 +124,8 @@ public:
     /// With `config::thread_safe`, the result is always empty, because the client works on a strand of its own.
     /// So an empty result does not say that the lock is free: call `acquire` then.
     [[nodiscard]] lease try_reenter(const lock_owner& owner) const {
-        return side_.try_reenter(owner.number());
+        return handle().try_reenter(owner.number());
     }
-
-private:
-    detail::lock_handle side_;
-    lock_options options_;
 };
 
 }  // namespace v1

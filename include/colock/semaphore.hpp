@@ -3,6 +3,7 @@
 #ifndef COLOCK_SEMAPHORE_HPP
 #define COLOCK_SEMAPHORE_HPP
 
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/lock_handle.hpp>
@@ -11,7 +12,6 @@
 
 #include <boost/asio/deferred.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -52,7 +52,8 @@ inline namespace v1 {
 /// Permits have no order, so they have no fences. A semaphore with `lock_options::fencing` cannot be created.
 ///
 /// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations. In addition,
-/// each operation may fail with `limit_mismatch` and `wrong_kind`.
+/// each operation may fail with `limit_mismatch` and `wrong_kind`. If nobody has a permit, an acquire takes one round
+/// trip. Otherwise it mostly takes a second one.
 ///
 /// Algorithm: Redlock on numbered slots, so that two quorums share an instance, which gives a slot to one
 /// holder only. Known semaphores on several servers count holders at each server instead, and can have more
@@ -60,15 +61,8 @@ inline namespace v1 {
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class COLOCK_EXPORT semaphore {
+class COLOCK_EXPORT semaphore : public basic_lock {
 public:
-    /// The type of the executor.
-    using executor_type = client::executor_type;
-    /// A duration for the operations with a timeout.
-    using duration = std::chrono::milliseconds;
-    /// A time for the operations with a deadline, on this machine's steady clock.
-    using time_point = std::chrono::steady_clock::time_point;
-
     /// The largest number of permits.
     static constexpr std::uint32_t max_permits = 1024;
 
@@ -85,28 +79,13 @@ public:
     semaphore(client&, std::string_view, detail::semaphore_has_a_number_of_permits = {}) = delete;
     /// @endcond
 
-    /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return one_.get_executor(); }
-
-    /// Returns the executor on which a coroutine that acquires this lock should run: see
-    /// `mutex::body_executor`.
-    [[nodiscard]] executor_type body_executor() const { return one_.body_executor(); }
-
-    /// Returns the name, without the key prefix.
-    [[nodiscard]] std::string_view resource() const noexcept { return one_.resource(); }
     /// Returns the number of permits in all.
     [[nodiscard]] std::uint32_t permits() const noexcept { return permits_; }
-    /// Returns the options.
-    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Acquires one permit. Waits as long as others have all of them. If nobody has a permit, this takes one
-    /// round trip. Otherwise it mostly takes a second one.
-    ///
-    /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto acquire(CompletionToken&& token = {}) const {
-        return one_.acquire(std::forward<CompletionToken>(token));
-    }
+    using basic_lock::acquire;
+    using basic_lock::try_acquire;
+    using basic_lock::try_acquire_for;
+    using basic_lock::try_acquire_until;
 
     /// Acquires that many permits as one lease: all of them or none. Waits until so many are free at the same
     /// time. It holds none while it waits, so two that want several cannot deadlock.
@@ -118,27 +97,12 @@ public:
         return several(count).acquire(std::forward<CompletionToken>(token));
     }
 
-    /// Acquires one permit if one is free now. Otherwise the same as `mutex::try_acquire`. It may take two
-    /// round trips.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire(CompletionToken&& token = {}) const {
-        return one_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
-    }
-
     /// Acquires that many permits if they are free now. Otherwise the same as `acquire` of several and
     /// `mutex::try_acquire`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(std::uint32_t count, CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(time_point::min(),
                                                 std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires one permit, and waits for at most `timeout`. Otherwise the same as
-    /// `mutex::try_acquire_for`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
-        return one_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                      std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits for at most `timeout`. Otherwise the same as `acquire` of several
@@ -148,13 +112,6 @@ public:
                          CompletionToken&& token = {}) const {
         return several(count).try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
                                                 std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires one permit, and waits until `deadline` at most. Otherwise the same as
-    /// `mutex::try_acquire_until`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
-        return one_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
     /// Acquires that many permits, and waits until `deadline` at most. Otherwise the same as `acquire` of
@@ -171,8 +128,6 @@ private:
     [[nodiscard]] detail::lock_handle several(std::uint32_t count) const;
 
     std::uint32_t permits_;
-    lock_options options_;
-    detail::lock_handle one_;
 };
 
 }  // namespace v1

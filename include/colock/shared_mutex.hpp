@@ -3,6 +3,7 @@
 #ifndef COLOCK_SHARED_MUTEX_HPP
 #define COLOCK_SHARED_MUTEX_HPP
 
+#include <colock/basic_lock.hpp>
 #include <colock/client.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/handlers.hpp>
@@ -14,7 +15,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -76,19 +76,14 @@ inline namespace v1 {
 /// After the readers have left, the mark also keeps out a `mutex` and a writer's `try_acquire`. Writers
 /// that only poll are not ordered among themselves. A new one may overtake a writer that has waited longer.
 ///
-/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations.
+/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations. A writer uses `acquire`
+/// and the operations beside it. If the lock is free, an `acquire` takes one round trip. Otherwise a second one follows
+/// immediately, which sets the writer mark. With `retry_options::attempts` equal to 1, there is no second one.
 ///
 /// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
 /// as use of the client: see `config::thread_safe`.
-class COLOCK_EXPORT shared_mutex {
+class COLOCK_EXPORT shared_mutex : public basic_lock {
 public:
-    /// The type of the executor.
-    using executor_type = client::executor_type;
-    /// A duration for the operations with a timeout.
-    using duration = std::chrono::milliseconds;
-    /// A time for the operations with a deadline, on this machine's steady clock.
-    using time_point = std::chrono::steady_clock::time_point;
-
     /// Creates a lock on a name. Sends nothing. The name has 1 to 65,536 bytes of any value.
     ///
     /// With `lock_options::fencing`, each lease has a fence. A reader's `lease::fence()` is no smaller than
@@ -105,49 +100,6 @@ public:
     template <detail::chrono_time options_have_names_such_as_ttl_10s>
     shared_mutex(client&, std::string_view, options_have_names_such_as_ttl_10s) = delete;
     /// @endcond
-
-    /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return writer_.get_executor(); }
-
-    /// Returns the executor on which a coroutine that acquires this lock should run: see
-    /// `mutex::body_executor`.
-    [[nodiscard]] executor_type body_executor() const { return writer_.body_executor(); }
-
-    /// Returns the name, without the key prefix.
-    [[nodiscard]] std::string_view resource() const noexcept { return writer_.resource(); }
-    /// Returns the options.
-    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
-
-    /// Acquires the lock as a writer. Waits as long as other holders have it. If it is free, this takes one
-    /// round trip. Otherwise a second one follows immediately, which sets the writer mark. With
-    /// `retry_options::attempts` equal to 1, there is no second one.
-    ///
-    /// - Handler signature and Errors: as for `mutex::acquire`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto acquire(CompletionToken&& token = {}) const {
-        return writer_.acquire(std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer if it is free now. Otherwise the same as `mutex::try_acquire`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire(CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
-    /// `mutex::try_acquire_for`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                         std::forward<CompletionToken>(token));
-    }
-
-    /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
-    /// `mutex::try_acquire_until`.
-    template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
-    auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
-    }
 
     /// Acquires the lock as a reader. Waits as long as a writer has it, or a waiting writer keeps readers out.
     /// If it is free, this takes one round trip. If other clients read, a second one follows, which joins
@@ -202,7 +154,7 @@ public:
     template <detail::token_for<> CompletionToken = boost::asio::deferred_t>
     auto downgrade(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
-            downgrade_initiation{of(held)}, token);
+            starts<&shared_mutex::start_downgrade>{of(held)}, token);
     }
 
     /// Returns one more lease to a reader that already holds one, even if a writer waits. Each lease is
@@ -219,7 +171,7 @@ public:
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto share(lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            share_initiation{of(held)}, token);
+            starts<&shared_mutex::start_share>{of(held)}, token);
     }
 
 private:
@@ -229,37 +181,18 @@ private:
         std::uint32_t holder = 0;
         std::shared_ptr<const runtime::lock_spec> reader;
     };
-    struct initiation {
-        using executor_type = shared_mutex::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept {
-            return detail::lock_handle::executor_of(on.reader);
-        }
-        operand on;
-    };
-    struct downgrade_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), this->get_executor());
-            start_downgrade(std::move(this->on), std::move(to));
-        }
-    };
-    struct share_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), this->get_executor());
-            start_share(std::move(this->on), std::move(to));
-        }
-    };
-
+    static const executor_type& executor_of(const operand& on) noexcept {
+        return detail::lock_handle::executor_of(on.reader);
+    }
+    template <auto Start>
+    using starts = detail::initiation<Start, &executor_of, operand>;
     [[nodiscard]] operand of(const lease& held) const;
     template <typename Call, typename... Results>
     static void start(operand on, detail::handler<Results...> handler);
     static void start_downgrade(operand on, detail::handler<> handler);
     static void start_share(operand on, detail::handler<lease> handler);
 
-    detail::lock_handle writer_;
     detail::lock_handle reader_;
-    lock_options options_;
 };
 
 }  // namespace v1

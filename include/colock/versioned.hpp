@@ -257,44 +257,25 @@ private:
 
     using shared_spec = std::shared_ptr<const runtime::record_spec>;
 
-    struct initiation {
-        using executor_type = versioned::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
-        shared_spec spec;
-    };
-    struct read_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, std::size_t tries) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_read(std::move(this->spec), tries, std::move(to));
-        }
-    };
-    struct write_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, std::uint64_t version,
-                        std::optional<std::string> value) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_write(std::move(this->spec), version, std::move(value), std::move(to));
-        }
-    };
-
     /// After a wait if a write was refused so often before.
     template <typename CompletionToken>
     auto read_after(std::size_t tries, CompletionToken&& token) const {
         return boost::asio::async_initiate<CompletionToken, void(error, versioned_state)>(
-            read_initiation{{spec_}}, token, tries);
+            starts<&versioned::start_read>{spec_}, token, tries);
     }
     template <typename CompletionToken>
     auto write(std::uint64_t version, std::optional<std::string> value,
                CompletionToken&& token) const {
         return boost::asio::async_initiate<CompletionToken, void(error, write_outcome)>(
-            write_initiation{{spec_}}, token, version, std::move(value));
+            starts<&versioned::start_write>{spec_}, token, version, std::move(value));
     }
 
     [[nodiscard]] error contended_after(std::size_t refused) const;
     [[nodiscard]] error cancelled() const;
 
     static executor_type executor_of(const shared_spec& spec) noexcept;
+    template <auto Start>
+    using starts = detail::initiation<Start, &executor_of, shared_spec>;
     static void start_read(shared_spec spec, std::size_t tries,
                            detail::handler<versioned_state> handler);
     static void start_write(shared_spec spec, std::uint64_t version,

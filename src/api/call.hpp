@@ -29,7 +29,7 @@ inline namespace v1 {
 /// turns the result into the arguments of `complete`.
 template <typename Operation, typename... Results>
 class call : public Operation {
-protected:
+public:
     template <typename... Arguments>
     call(const runtime::asio_host& host, detail::handler<Results...> handler,
          Arguments&&... arguments)
@@ -37,6 +37,7 @@ protected:
           handler_(std::move(handler)),
           host_(host) {}
 
+protected:
     /// Ends the call. What the parent has begun is not for a child to have.
     void complete(error e, Results... results) {
         if (host_.is_inherited()) {
@@ -66,9 +67,10 @@ void fail(const boost::asio::any_io_executor& executor, detail::handler<Results.
     std::move(handler)(detail::delivery{executor, false}, std::move(why), std::move(results)...);
 }
 
-/// Returns the error of an operation on `resource` that was given an impossible argument.
+/// Returns the error of an operation that was given an impossible argument. `resource` may be empty.
 inline error invalid_argument(std::string_view resource, std::string_view problem) {
-    return {errc::invalid_argument, runtime::describe(resource).append(": ").append(problem)};
+    const std::string name = resource.empty() ? "" : runtime::describe(resource) + ": ";
+    return {errc::invalid_argument, name + std::string(problem)};
 }
 
 /// Fails an operation that is not started. Its client was moved from, so `owner` is null. Or the client belongs to

@@ -155,8 +155,7 @@ private:
 
 class leases_call final : public call<runtime::snapshot_operation, std::vector<lease_info>> {
 public:
-    leases_call(asio_host& host, detail::handler<std::vector<lease_info>> handler)
-        : call(host, std::move(handler), host.owned_parts()) {}
+    using call::call;
 
     void deliver() override {
         const std::vector<instance::status> instances = client().instances.states();
@@ -182,8 +181,7 @@ public:
 
 class waiters_call final : public call<runtime::snapshot_operation, std::vector<waiter_info>> {
 public:
-    waiters_call(asio_host& host, detail::handler<std::vector<waiter_info>> handler)
-        : call(host, std::move(handler), host.owned_parts()) {}
+    using call::call;
 
     void deliver() override {
         const std::vector<instance::status> instances = client().instances.states();
@@ -199,18 +197,6 @@ public:
         complete({}, std::move(result));
     }
 };
-
-static_assert(histogram::bounds == runtime::time_histogram::bounds);
-
-histogram histogram_of(const runtime::time_histogram& from) noexcept {
-    histogram result;
-    for (std::size_t i = 0; i != runtime::time_histogram::size(); ++i) {
-        result.buckets[i] = from.bucket(i);
-        result.count += result.buckets[i];
-    }
-    result.sum = from.sum();
-    return result;
-}
 
 void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
     if (!owner) {
@@ -294,8 +280,8 @@ counters client::counters() const {
 histograms client::histograms() const {
     colock::histograms result;
     if (host_) {
-        result.waits = histogram_of(host_->parts().counts.waits);
-        result.holds = histogram_of(host_->parts().counts.holds);
+        result.waits = host_->parts().counts.waits.read();
+        result.holds = host_->parts().counts.holds.read();
     }
     return result;
 }
@@ -318,7 +304,7 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
 template <typename Call, typename Result>
 void start_snapshot(const std::shared_ptr<asio_host>& owner, detail::handler<Result> handler) {
     if (!fails_at_start(owner.get(), handler, {})) {
-        start_call<Call>(owner, std::move(handler));
+        start_call<Call>(owner, std::move(handler), owner->owned_parts());
     }
 }
 

@@ -141,8 +141,7 @@ error error_of(inquiry_outcome outcome, std::string_view resource) {
 
 class inspect_call final : public call<runtime::inquiry_operation, inspection> {
 public:
-    inspect_call(const asio_host& host, detail::handler<inspection> handler, inquiry question)
-        : call(host, std::move(handler), std::move(question)) {}
+    using call::call;
 
     void deliver() override {
         if (error failure = error_of(result(), question().resource())) {
@@ -179,8 +178,7 @@ private:
 
 class break_call final : public call<runtime::inquiry_operation, break_result> {
 public:
-    break_call(const asio_host& host, detail::handler<break_result> handler, inquiry question)
-        : call(host, std::move(handler), std::move(question)) {}
+    using call::call;
 
     void deliver() override {
         if (error failure = error_of(result(), question().resource())) {

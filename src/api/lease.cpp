@@ -133,10 +133,7 @@ using detail::error_of;
 
 class extend_call final : public call<runtime::extend_operation> {
 public:
-    extend_call(const runtime::asio_host& host, detail::handler<> handler,
-                std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
-                std::chrono::milliseconds ttl)
-        : call(host, std::move(handler), std::move(state), holder, ttl) {}
+    using call::call;
 
     void deliver() override { complete(error_of(result(), lease(), holder())); }
 };
@@ -156,9 +153,7 @@ release_result result_of(core::release_outcome outcome) noexcept {
 
 class release_call final : public call<runtime::release_operation, release_result> {
 public:
-    release_call(const runtime::asio_host& host, detail::handler<release_result> handler,
-                 std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder)
-        : call(host, std::move(handler), std::move(state), holder) {}
+    using call::call;
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
@@ -171,9 +166,7 @@ public:
 
 class detach_call final : public call<runtime::handover_operation, std::string> {
 public:
-    detach_call(const runtime::asio_host& host, detail::handler<std::string> handler,
-                std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder)
-        : call(host, std::move(handler), std::move(state), holder) {}
+    using call::call;
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
@@ -186,9 +179,7 @@ public:
 
 class wait_lost_call final : public call<runtime::loss_operation> {
 public:
-    wait_lost_call(const runtime::asio_host& host, detail::handler<> handler,
-                   std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder)
-        : call(host, std::move(handler), std::move(state), holder) {}
+    using call::call;
 
     void deliver() override {
         complete_anyway(result() == runtime::lease_result::ended

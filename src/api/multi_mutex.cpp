@@ -47,9 +47,14 @@ multi_mutex::multi_mutex(client& client, std::span<const std::string_view> resou
 
 multi_mutex::multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
                          std::vector<std::string> resources, const lock_options& options)
-    : resources_(std::make_shared<const std::vector<std::string>>(distinct(std::move(resources)))),
-      options_(options),
-      lock_(make_lock(owner, *resources_, options)) {}
+    : multi_mutex(owner,
+                  std::make_shared<const std::vector<std::string>>(distinct(std::move(resources))),
+                  options) {}
+
+multi_mutex::multi_mutex(const std::shared_ptr<runtime::client_context>& owner,
+                         shared_names resources, const lock_options& options)
+    : basic_lock(make_lock(owner, *resources, options), options),
+      resources_(std::move(resources)) {}
 
 const std::vector<std::string>& multi_mutex::resources() const noexcept {
     // It outlives all static objects.

@@ -8,7 +8,7 @@ namespace colock {
 inline namespace v1 {
 
 mutex::mutex(client& client, std::string_view resource, lock_options options)
-    : side_(client, resource, options, detail::exclusive_kind(options)), options_(options) {}
+    : basic_lock({client, resource, options, detail::exclusive_kind(options)}, options) {}
 
 }  // namespace v1
 }  // namespace colock

@@ -28,25 +28,19 @@ class observer_receiver final : public runtime::event_receiver {
 public:
     explicit observer_receiver(std::shared_ptr<observer> to) noexcept : to_(std::move(to)) {}
 
-    void receive(runtime::acquired_event one) noexcept override {
-        to_->on_acquired({one.resource, one.token, one.fence, one.is_shared, one.waited});
-    }
-    void receive(runtime::denied_event one) noexcept override {
-        to_->on_denied({one.resource, one.attempts, one.is_contended, one.waited});
-    }
+    void receive(runtime::acquired_event one) noexcept override { to_->on_acquired(one); }
+    void receive(runtime::denied_event one) noexcept override { to_->on_denied(one); }
     void receive(runtime::lost_event one) noexcept override {
-        if (const auto reason = unless_out_of_memory(
+        if (auto reason = unless_out_of_memory(
                 [&] { return detail::error_of(one.why, std::move(one.details)); })) {
-            to_->on_lost({one.resource, one.token, one.fence, one.holders, *reason});
+            to_->on_lost({std::move(one.resource), std::move(one.token), one.fence, one.holders,
+                          *std::move(reason)});
         }
     }
     void receive(runtime::instance_event one) noexcept override {
-        if (const auto info =
-                unless_out_of_memory([&] { return detail::info_of(std::move(one.status)); })) {
-            to_->on_instance_changed(one.index, *info);
-        }
+        to_->on_instance_changed({one.index, detail::info_of(std::move(one.status))});
     }
-    void receive(runtime::blocked_event one) noexcept override { to_->on_blocked(one.time); }
+    void receive(runtime::blocked_event one) noexcept override { to_->on_blocked(one); }
 
 private:
     std::shared_ptr<observer> to_;
@@ -60,9 +54,8 @@ observer::~observer() = default;
 void observer::on_acquired(const acquired_event& /*event*/) noexcept {}
 void observer::on_denied(const denied_event& /*event*/) noexcept {}
 void observer::on_lost(const lost_event& /*event*/) noexcept {}
-void observer::on_instance_changed(std::size_t /*index*/,
-                                   const instance_info& /*instance*/) noexcept {}
-void observer::on_blocked(std::chrono::nanoseconds /*time*/) noexcept {}
+void observer::on_instance_changed(const instance_changed_event& /*event*/) noexcept {}
+void observer::on_blocked(const blocked_event& /*event*/) noexcept {}
 
 std::shared_ptr<runtime::event_receiver> detail::receiver_for(std::shared_ptr<observer> to) {
     return to ? std::make_shared<observer_receiver>(std::move(to)) : nullptr;

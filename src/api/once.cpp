@@ -53,9 +53,7 @@ error error_of(core::settlement_outcome outcome, bool has_sent, std::string deta
 
 class find_call final : public call<runtime::settlement_operation, once_finding> {
 public:
-    find_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec,
-              runtime::settlement_request request)
-        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+    using call::call;
 
     void deliver() override {
         once_finding found;
@@ -70,17 +68,14 @@ public:
 
 class record_call final : public call<runtime::settlement_operation> {
 public:
-    record_call(const runtime::asio_host& host, handler<> handler, shared_spec spec,
-                runtime::settlement_request request)
-        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+    using call::call;
 
     void deliver() override { complete(error_of(result(), has_sent(), take_details())); }
 };
 
 class take_call final : public call<runtime::acquire_operation, once_finding> {
 public:
-    take_call(const runtime::asio_host& host, handler<once_finding> handler, shared_spec spec)
-        : call(host, std::move(handler), std::move(spec), core::never) {}
+    using call::call;
 
     void deliver() override {
         once_finding found;
@@ -169,7 +164,7 @@ void once_key::start_find(shared_spec spec, bool settles, lease_state held,
 }
 
 void once_key::start_acquire(shared_spec spec, handler<once_finding> handler) {
-    start_on_lock<take_call, once_finding>(std::move(spec), std::move(handler));
+    start_on_lock<take_call, once_finding>(std::move(spec), std::move(handler), core::never);
 }
 
 void once_key::start_record(shared_spec spec, lease_state held,

@@ -8,9 +8,9 @@ namespace colock {
 inline namespace v1 {
 
 reentrant_mutex::reentrant_mutex(client& client, std::string_view resource, lock_options options)
-    : side_(client, resource, options, detail::exclusive_kind(options),
-            detail::lock_handle::reentry::allowed),
-      options_(options) {}
+    : basic_lock({client, resource, options, detail::exclusive_kind(options),
+                  detail::lock_handle::reentry::allowed},
+                 options) {}
 
 }  // namespace v1
 }  // namespace colock

@@ -32,17 +32,16 @@ const kinds::lock_kind& kind_of(std::uint32_t permits, const lock_options& optio
 
 semaphore::semaphore(client& client, std::string_view resource, std::uint32_t permits,
                      lock_options options)
-    : permits_(permits),
-      options_(options),
-      one_(client, resource, options, kind_of(permits, options)) {}
+    : basic_lock({client, resource, options, kind_of(permits, options)}, options),
+      permits_(permits) {}
 
 detail::lock_handle semaphore::several(std::uint32_t count) const {
     if (count == 0 || count > permits_) {
-        return one_.with_problem(
+        return handle().with_problem(
             "count: " + std::to_string(count) + " permits are not possible, since it has " +
             std::to_string(permits_) + ". Ask for 1 to " + std::to_string(permits_));
     }
-    return count == 1 ? one_ : one_.with_kind(kinds::semaphore(permits_, count));
+    return count == 1 ? handle() : handle().with_kind(kinds::semaphore(permits_, count));
 }
 
 }  // namespace v1

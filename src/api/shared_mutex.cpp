@@ -21,10 +21,7 @@ using detail::error_of;
 
 class downgrade_call final : public call<runtime::downgrade_operation> {
 public:
-    downgrade_call(const runtime::asio_host& host, detail::handler<> handler,
-                   std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
-                   std::shared_ptr<const runtime::lock_spec> reader)
-        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
+    using call::call;
 
     void deliver() override {
         complete(error_of(result(), lease(), holder(), shared()->resource()));
@@ -33,10 +30,7 @@ public:
 
 class share_call final : public call<runtime::share_operation, lease> {
 public:
-    share_call(const runtime::asio_host& host, detail::handler<colock::lease> handler,
-               std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
-               std::shared_ptr<const runtime::lock_spec> reader)
-        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
+    using call::call;
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
@@ -62,9 +56,10 @@ bool refused_as_closed(const std::shared_ptr<const runtime::lock_spec>& lock,
 }  // namespace
 
 shared_mutex::shared_mutex(client& client, std::string_view resource, lock_options options)
-    : writer_(client, resource, options, options.fencing ? kinds::fenced_writer : kinds::writer),
-      reader_(client, resource, options, options.fencing ? kinds::fenced_shared : kinds::shared),
-      options_(options) {}
+    : basic_lock(
+          {client, resource, options, options.fencing ? kinds::fenced_writer : kinds::writer},
+          options),
+      reader_(client, resource, options, options.fencing ? kinds::fenced_shared : kinds::shared) {}
 
 shared_mutex::operand shared_mutex::of(const lease& held) const {
     using detail::lease_access;

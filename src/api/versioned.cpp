@@ -52,9 +52,7 @@ error error_of(core::write_outcome outcome, std::string details) {
 
 class read_call final : public call<runtime::record_operation, versioned_state> {
 public:
-    read_call(const runtime::asio_host& host, handler<versioned_state> handler, shared_spec spec,
-              runtime::record_request request)
-        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+    using call::call;
 
     void deliver() override {
         if (error failure = error_of(result(), take_details())) {
@@ -67,9 +65,7 @@ public:
 
 class write_call final : public call<runtime::record_operation, write_outcome> {
 public:
-    write_call(const runtime::asio_host& host, handler<write_outcome> handler, shared_spec spec,
-               runtime::record_request request)
-        : call(host, std::move(handler), std::move(spec), std::move(request)) {}
+    using call::call;
 
     void deliver() override {
         if (error failure = error_of(result(), take_details())) {

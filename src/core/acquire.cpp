@@ -40,7 +40,7 @@ acquire::step acquire::begin_attempt(time_point now) {
         began_ = now;
     }
     ++attempts_;
-    return {.attempt = true, .at_once = false, .failed = {}, .until = never};
+    return {.attempt = true};
 }
 
 acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, time_point now) {
@@ -234,10 +234,7 @@ acquire::step acquire::back_off(duration pause, time_point now) {
 }
 
 acquire::step acquire::wait_until(time_point when) const {
-    return {.attempt = false,
-            .at_once = false,
-            .failed = {},
-            .until = std::min(when, settings_.deadline)};
+    return {.until = std::min(when, settings_.deadline)};
 }
 
 duration acquire::regular_pause() {
@@ -306,7 +303,7 @@ time_point acquire::quorum_free_at() const {
 
 acquire::step acquire::fail(acquire_outcome why) {
     status_ = status::ended;
-    return {.attempt = false, .at_once = false, .failed = why, .until = never};
+    return {.failed = why};
 }
 
 }  // namespace colock::core

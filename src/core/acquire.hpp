@@ -75,22 +75,22 @@ public:
         static event start() { return {}; }
         /// The event refers to the votes.
         static event attempted(acquire_outcome outcome, const round& votes) {
-            return {kind_type::attempted, false, 0, outcome, nullptr, &votes};
+            return {.kind = kind_type::attempted, .outcome = outcome, .votes = &votes};
         }
         /// The event refers to the vote.
         static event remaining(std::size_t index, const core::vote& v, bool will_tell) {
-            return {kind_type::remaining, will_tell, index, {}, &v, nullptr};
+            return {kind_type::remaining, will_tell, index, {}, &v};
         }
         static event changed(std::size_t index) {
-            return {kind_type::changed, false, index, {}, nullptr, nullptr};
+            return {.kind = kind_type::changed, .index = index};
         }
-        static event just(kind_type kind) { return {kind, false, 0, {}, nullptr, nullptr}; }
+        static event just(kind_type kind) { return {.kind = kind}; }
     };
 
     struct step {
         bool attempt = false;  ///< Begin an attempt with a new lease.
         bool at_once = false;  ///< The attempt repeats the last one immediately, as contended.
-        std::optional<acquire_outcome> failed;  ///< The acquire has ended with this outcome.
+        std::optional<acquire_outcome> failed{};  ///< The acquire has ended with this outcome.
         /// Resume with a timer event at this time, unless another event comes before.
         time_point until = never;
     };

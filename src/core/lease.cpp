@@ -406,7 +406,8 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
+    const bool is_complete = votes_.failed() == 0 && accepting_.empty();
+    for (std::size_t i = 0; !is_complete && i != keys_.size(); ++i) {
         if (votes_.has_failed(i) && votes_.vote_of(i)->reason == failure::down) {
             unconnected_.add(i);
         }

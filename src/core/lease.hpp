@@ -134,7 +134,7 @@ public:
             broken,   ///< The client has removed its keys for others. A held lease is lost.
         };
         kind_type kind = kind_type::start;
-        /// For `timer`: whether a quorum of instances has answered within `instance_timeout`.
+        /// For `timer`: whether a quorum of instances has not been silent for long.
         bool instances_answer = false;
         std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};
@@ -143,39 +143,19 @@ public:
         const core::attempt* attempt = nullptr;
 
         /// The event refers to the attempt.
-        static event start(const core::attempt& attempt) {
-            event e;
-            e.attempt = &attempt;
-            return e;
-        }
+        static event start(const core::attempt& attempt) { return {.attempt = &attempt}; }
         /// The event refers to the vote.
         static event voted(std::size_t index, lease_tag tag, const core::vote& v) {
-            event e = just(kind_type::vote);
-            e.index = index;
-            e.tag = tag;
-            e.vote = &v;
-            return e;
+            return {.kind = kind_type::vote, .index = index, .tag = tag, .vote = &v};
         }
         static event accepting(std::size_t index) {
-            event e = just(kind_type::accepting);
-            e.index = index;
-            return e;
+            return {.kind = kind_type::accepting, .index = index};
         }
-        static event extend(duration ttl) {
-            event e = just(kind_type::extend);
-            e.ttl = ttl;
-            return e;
-        }
+        static event extend(duration ttl) { return {.kind = kind_type::extend, .ttl = ttl}; }
         static event timer(bool instances_answer) {
-            event e = just(kind_type::timer);
-            e.instances_answer = instances_answer;
-            return e;
+            return {.kind = kind_type::timer, .instances_answer = instances_answer};
         }
-        static event just(kind_type kind) {
-            event e;
-            e.kind = kind;
-            return e;
-        }
+        static event just(kind_type kind) { return {.kind = kind}; }
     };
 
     /// Refers to the settings as long as it lives. `seed` feeds the jitter of the first renewal and of the

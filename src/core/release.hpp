@@ -54,7 +54,7 @@ public:
             timer,      ///< The time to wait for has come.
         };
         kind_type kind = kind_type::start;
-        /// For `timer`: whether a quorum still answers earlier commands.
+        /// For `timer`: whether a quorum has not been silent for long.
         bool instances_answer = false;
         std::size_t index = 0;
         const core::vote* vote = nullptr;

@@ -156,15 +156,11 @@ settlement::step settlement::resend() {
 settlement::step settlement::finish(settlement_outcome outcome) noexcept {
     status_ = status::ended;
     outcome_ = outcome;
-    step result;
-    result.done = true;
-    return result;
+    return {.done = true};
 }
 
 settlement::step settlement::wait_until(time_point when) noexcept {
-    step result;
-    result.until = when;
-    return result;
+    return {.until = when};
 }
 
 }  // namespace colock::core

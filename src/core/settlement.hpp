@@ -79,7 +79,7 @@ public:
     };
 
     struct step {
-        instance_set targets;  ///< Send `what` to them, unless there is none.
+        instance_set targets{};  ///< Send `what` to them, unless there is none.
         message what = message::look;
         bool done = false;  ///< It has ended: see `outcome`.
         /// Resume with a timer event at this time, unless another event comes before.

@@ -95,9 +95,7 @@ write::step write::on_time(time_point now) {
 write::step write::finish(write_outcome outcome) noexcept {
     status_ = status::finished;
     outcome_ = outcome;
-    step result;
-    result.done = true;
-    return result;
+    return {.done = true};
 }
 
 /// Returns a step that only waits. A single attempt waits for its vote without a limit.

@@ -3,17 +3,17 @@
 #ifndef COLOCK_INSTANCE_INSTANCE_HPP
 #define COLOCK_INSTANCE_INSTANCE_HPP
 
+#include <colock/instance_info.hpp>
+
 #include "core/time.hpp"
 #include "instance/batch.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace colock::instance {
 
@@ -40,30 +40,11 @@ protected:
     ~instance_observer() = default;
 };
 
-enum class state : std::uint8_t { connecting, probing, quarantined, ready, down, closed };
+using state = instance_state;
 
-/// The state of one server process of an instance, for display.
-struct node_status {
-    std::string address;
-    std::string role;  ///< "master" or "sentinel"
-    instance::state state = state::connecting;
-    std::string reason;  ///< The reason for the quarantine, or for the current or last outage.
-};
-
-struct status {
-    instance::state state = state::connecting;
-    std::string address;          ///< Without credentials.
-    std::string reason;           ///< The reason for the current or last outage.
+/// The state of an instance, for display. Its times are on the clock of the library.
+struct status : instance_info {
     std::string why_quarantined;  ///< The reason for the current or last quarantine.
-    std::string version;
-    std::string run_id;
-    std::chrono::seconds uptime{};
-    core::time_point quarantined_until = core::time_point::min();
-    std::size_t in_flight = 0;
-    std::size_t window = 0;  ///< Maximum number of commands in flight. 0 = unlimited.
-    /// Delay of the latest reply, from the send time of its command.
-    core::duration delay{};
-    std::vector<node_status> nodes;  ///< Empty for a memory instance.
     bool is_cluster = false;
 };
 
@@ -95,7 +76,7 @@ public:
     /// Returns whether it is connected and has not stalled. It may be quarantined.
     [[nodiscard]] virtual bool takes_commands(core::time_point /*now*/) const { return ready(); }
 
-    /// Returns whether it has answered since then, or has nothing to answer.
+    /// Returns whether it has answered since then, or has nothing older to answer.
     [[nodiscard]] virtual bool answers_since(core::time_point /*then*/) const { return false; }
 
     /// Returns how many more commands it can be sent with replies near their unloaded delay. Returns

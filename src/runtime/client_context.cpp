@@ -6,9 +6,7 @@
 #include "runtime/key/places.hpp"
 #include "runtime/key/ticket.hpp"
 #include "runtime/operations/acquire_operation.hpp"
-#include "runtime/operations/inquiry_operation.hpp"
-#include "runtime/operations/record_operation.hpp"
-#include "runtime/operations/settlement_operation.hpp"
+#include "runtime/operations/request_operation.hpp"
 
 #include <algorithm>
 #include <string>

@@ -34,11 +34,9 @@
 namespace colock::runtime {
 
 class acquire_operation;
-class inquiry_operation;
 class lease_driver;
 class places;
-class record_operation;
-class settlement_operation;
+class request_operation;
 class ticket;
 
 /// How long an instance that may have lost locks grants none. Also the maximum ttl of a lock. 0 = unlimited.
@@ -72,9 +70,7 @@ struct members {
     list<lease_driver> giving_back;
     list<ticket> tickets;
     list<runtime::places> places;
-    list<record_operation> records;          ///< Running, or with a pending vote.
-    list<settlement_operation> settlements;  ///< Running, or with a pending vote.
-    list<inquiry_operation> inquiries;       ///< Running, or with a pending vote.
+    list<request_operation> requests;  ///< Running, or with a pending vote.
     /// The queues of locks with several names, by each name except the first.
     std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
     /// Keyed by the name of the ticket that is watched. The name stays valid until the entry is removed.

@@ -5,9 +5,7 @@
 #include "runtime/key/places.hpp"
 #include "runtime/key/ticket.hpp"
 #include "runtime/operations/acquire_operation.hpp"
-#include "runtime/operations/inquiry_operation.hpp"
-#include "runtime/operations/record_operation.hpp"
-#include "runtime/operations/settlement_operation.hpp"
+#include "runtime/operations/request_operation.hpp"
 
 #include <algorithm>
 
@@ -118,8 +116,10 @@ void engine::run_turn() {
 void engine::admit() {
     const core::time_point now = parts_.turn.recent_time();
     const std::size_t room = parts_.instances.room(now);
-    parts_.gate.open(room - std::min(room, parts_.out.size()), parts_.instances.take_commands(now),
-                     now);
+    if (parts_.gate.waits_for_quorum() && parts_.instances.take_commands(now)) {
+        parts_.gate.on_quorum();
+    }
+    parts_.gate.open(room - std::min(room, parts_.out.size()), now);
 }
 
 void engine::on_pending(std::size_t /*index*/) {
@@ -148,15 +148,14 @@ void engine::on_state_change(std::size_t index) {
              [=](acquire_operation& one) { one.on_instances_changed(is_back); });
     for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
     for_each(parts_.members.places, [=](places& one) { one.on_all_keys_changed(index); });
-    for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
-    for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_instance_changed(); });
+    for_each(parts_.members.requests, [](request_operation& one) { one.on_instance_changed(); });
     parts_.reporter.report(index);
 }
 
 void engine::on_accepting(std::size_t index) {
     for_each(parts_.members.giving_back, [=](lease_driver& one) { one.on_accepting(index); });
     restore_keys(index);
-    for_each(parts_.members.records, [](record_operation& one) { one.on_instance_changed(); });
+    for_each(parts_.members.requests, [](request_operation& one) { one.on_instance_changed(); });
 }
 
 /// Lets each held lease restore its key on an instance that takes commands.
@@ -244,9 +243,7 @@ void engine::close() {
     while (!parts_.members.acquiring.empty()) {
         parts_.members.acquiring.front().on_close();
     }
-    for_each(parts_.members.records, [](record_operation& one) { one.on_close(); });
-    for_each(parts_.members.settlements, [](settlement_operation& one) { one.on_close(); });
-    for_each(parts_.members.inquiries, [](inquiry_operation& one) { one.on_close(); });
+    for_each(parts_.members.requests, [](request_operation& one) { one.on_close(); });
     for_each_lease([](lease_driver& one) { one.on_close(); });
     const core::time_point now = parts_.turn.now();
     close_deadline_ = now + parts_.settings.close_timeout;
@@ -311,9 +308,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.giving_back);
     abandon_all(parts_.members.tickets);
     abandon_all(parts_.members.places);
-    abandon_all(parts_.members.records);
-    abandon_all(parts_.members.settlements);
-    abandon_all(parts_.members.inquiries);
+    abandon_all(parts_.members.requests);
     parts_.queues.abandon();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {

@@ -3,6 +3,8 @@
 #ifndef COLOCK_RUNTIME_EVENTS_HPP
 #define COLOCK_RUNTIME_EVENTS_HPP
 
+#include <colock/observer.hpp>
+
 #include "core/outcome.hpp"
 #include "core/time.hpp"
 #include "instance/instance.hpp"
@@ -19,23 +21,9 @@
 
 namespace colock::runtime {
 
-/// An operation has got a lease, or a share of one.
-struct acquired_event {
-    std::string resource;
-    std::string token;
-    std::uint64_t fence = 0;
-    bool is_shared = false;
-    core::duration waited{};
-};
-
-/// An attempt has failed.
-struct denied_event {
-    std::string resource;
-    std::size_t attempts = 0;  ///< Of its operation, including this one.
-    bool is_contended =
-        false;  ///< Another holder has the lock. Otherwise too few instances answered.
-    core::duration waited{};
-};
+using colock::acquired_event;
+using colock::blocked_event;
+using colock::denied_event;
 
 /// A lease was lost.
 struct lost_event {
@@ -51,11 +39,6 @@ struct lost_event {
 struct instance_event {
     std::size_t index = 0;
     instance::status status;
-};
-
-/// The event loop was blocked for at least this time.
-struct blocked_event {
-    core::duration time{};
 };
 
 using client_event =

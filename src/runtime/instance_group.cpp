@@ -36,8 +36,11 @@ std::vector<instance::status> instance_group::states() const {
 
 template <typename Predicate>
 bool instance_group::is_quorum(const Predicate& is_so) const {
-    return static_cast<std::size_t>(std::ranges::count_if(instances_, is_so)) >=
-           core::quorum_of(instances_.size());
+    std::size_t missing = core::quorum_of(instances_.size());
+    for (auto one = instances_.begin(); missing != 0 && one != instances_.end(); ++one) {
+        missing -= is_so(*one) ? 1 : 0;
+    }
+    return missing == 0;
 }
 
 instance_group::change instance_group::update(std::size_t index) noexcept {

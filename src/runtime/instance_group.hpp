@@ -55,7 +55,7 @@ public:
     /// Returns whether a quorum takes commands.
     [[nodiscard]] bool take_commands(core::time_point now) const;
 
-    /// Returns whether a quorum has answered since then, or has nothing to answer.
+    /// Returns whether a quorum has answered since then, or has nothing older to answer.
     [[nodiscard]] bool answer_since(core::time_point then) const;
 
     /// Returns how many more commands all instances have room for. Ignores instances without room for some

@@ -26,7 +26,7 @@ void instance_reporter::report(std::size_t index) noexcept {
         return;
     }
     events_.add_if_any([&]() -> std::optional<instance_event> {
-        using enum instance::state;
+        using enum instance_state;
         instance::status now = instances_.state(index);
         instance::state& last = reported_[index];
         if (now.state == connecting || now.state == probing) {

@@ -3,6 +3,8 @@
 #ifndef COLOCK_RUNTIME_STATISTICS_HPP
 #define COLOCK_RUNTIME_STATISTICS_HPP
 
+#include <colock/histograms.hpp>
+
 #include "core/time.hpp"
 
 #include <algorithm>
@@ -43,35 +45,28 @@ public:
     /// microseconds last for 2 years.
     using unit = std::chrono::microseconds;
 
-    /// See `colock::histogram::bounds`.
-    static constexpr std::array<core::duration, 18> bounds{
-        std::chrono::microseconds(100), std::chrono::microseconds(200),
-        std::chrono::microseconds(500), std::chrono::milliseconds(1),
-        std::chrono::milliseconds(2),   std::chrono::milliseconds(5),
-        std::chrono::milliseconds(10),  std::chrono::milliseconds(20),
-        std::chrono::milliseconds(50),  std::chrono::milliseconds(100),
-        std::chrono::milliseconds(200), std::chrono::milliseconds(500),
-        std::chrono::seconds(1),        std::chrono::seconds(2),
-        std::chrono::seconds(5),        std::chrono::seconds(10),
-        std::chrono::seconds(20),       std::chrono::seconds(60)};
-
     /// Adds a duration. A negative one counts as 0: the engine's time may be slightly old.
     void add(core::duration one) noexcept {
         one = std::max(one, core::duration::zero());
-        const auto bucket = std::ranges::lower_bound(bounds, one) - bounds.begin();
+        const auto bucket =
+            std::ranges::lower_bound(histogram::bounds, one) - histogram::bounds.begin();
         ++buckets_[static_cast<std::size_t>(bucket)];
         sum_.add(static_cast<std::uint64_t>(std::chrono::round<unit>(one).count()));
     }
 
-    /// Returns how many durations are in a bucket.
-    [[nodiscard]] std::uint64_t bucket(std::size_t index) const noexcept { return buckets_[index]; }
-    [[nodiscard]] static constexpr std::size_t size() noexcept { return bounds.size() + 1; }
-    [[nodiscard]] unit sum() const noexcept {
-        return unit(static_cast<unit::rep>(std::uint64_t{sum_}));
+    /// Returns what was added so far.
+    [[nodiscard]] histogram read() const noexcept {
+        histogram result;
+        for (std::size_t i = 0; i != buckets_.size(); ++i) {
+            result.buckets[i] = buckets_[i];
+            result.count += result.buckets[i];
+        }
+        result.sum = unit(static_cast<unit::rep>(std::uint64_t{sum_}));
+        return result;
     }
 
 private:
-    std::array<counter, bounds.size() + 1> buckets_;
+    std::array<counter, histogram::bounds.size() + 1> buckets_;
     counter sum_;
 };
 

@@ -3,6 +3,7 @@
 
 - A public function is one of include/colock/*.hpp that has a template parameter CompletionToken. It is neither private nor
   in a namespace `detail`, nor between @cond and @endcond.
+- A class has the functions of its public base too. The base itself needs no row.
 - A row begins with `row NAME("CLASS::FUNCTION"`, or with `row NAME("FUNCTION"`. It ends where the next one begins.
 - Each function has one row for each of its overloads. It may have further rows, in which each call fails with a code. They
   begin with `row NAME("FUNCTION", CODE`.
@@ -107,6 +108,16 @@ def functions_in(text):
     return result
 
 
+def inherit(declared, bases):
+    """Moves the functions of each base to the classes that are derived from it."""
+    for base in set(bases.values()):
+        own = [name for name in declared if name.startswith(base + "::")]
+        for name in own:
+            places = declared.pop(name)
+            for derived in (one for one in bases if bases[one] == base):
+                declared.setdefault(name.replace(base, derived, 1), []).extend(places)
+
+
 def rows_in(text):
     """Each row of the test."""
     begins = list(re.finditer(r'\brow (\w+)\(\s*"([\w:]+)"(,?)', text))
@@ -127,9 +138,13 @@ def calls(row):
 def check(root):
     faults = []
     declared = {}
+    bases = {}
     for path in sorted((root / HEADERS).glob("*.hpp")):
-        for name, line in functions_in(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        bases.update(re.findall(r"^class (?:COLOCK_EXPORT )?(\w+)(?: final)? : public (\w+) \{", text, re.MULTILINE))
+        for name, line in functions_in(text):
             declared.setdefault(name, []).append(f"{path.relative_to(root)}:{line}")
+    inherit(declared, bases)
     if not declared:
         faults.append(f"test/docs/check_call_forms.py:1: it finds no function in {HEADERS}. Correct functions_in.")
     rows = rows_in((root / ROWS).read_text(encoding="utf-8"))

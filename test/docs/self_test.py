@@ -40,7 +40,7 @@ CASES = [
     ("check_faults", "test/faults.md", "- `fault-109`: ", "- `fault-25`: ", "fault 25 has a test in the first tier"),
     ("check_faults", "test/second_tier.txt", "", "integration\n", "fault 6 has tests in the second tier only"),
     ("check_faults", "test/integration/CMakeLists.txt", "(undo_test.cpp ", "(${undo} ", "no colock_test() lists this file"),
-    ("check_call_forms", "include/colock/mutex.hpp", "auto try_acquire(CompletionToken", "auto try_lock(CompletionToken", "mutex::try_lock has 1 overloads, but 0 rows"),
+    ("check_call_forms", "include/colock/basic_lock.hpp", "auto try_acquire(CompletionToken", "auto try_lock(CompletionToken", "mutex::try_lock has 1 overloads, but 0 rows"),
     ("check_call_forms", "include/colock/semaphore.hpp", "auto try_acquire(std::uint32_t count", "auto acquire(std::int32_t count", "semaphore::acquire has 3 overloads, but 2 rows"),
     ("check_call_forms", "test/integration/call_forms_test.cpp", "adopt(locks, ", "adopt_twice(locks, ", "the row does not call adopt"),
     ("check_call_forms", "test/integration/call_forms_test.cpp", "inspect.later(", "leases.later(", "does not call client::inspect and inspect.later"),

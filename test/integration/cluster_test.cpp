@@ -812,7 +812,7 @@ BOOST_AUTO_TEST_CASE(a_slot_reassigned_to_another_master_is_quarantined, *label(
     for (instance_rig* const one : {&rig, &other}) {
         one->run_until([&] {
             const auto all = one->status().nodes;
-            const auto found = std::ranges::find(all, of_dead, &instance::node_status::address);
+            const auto found = std::ranges::find(all, of_dead, &node_info::address);
             return found == all.end() || found->state == state::down ||
                    found->state == state::connecting;
         });

@@ -81,9 +81,8 @@ private:
 
 /// Records the states of the only instance.
 struct state_log final : observer {
-    void on_instance_changed(std::size_t /*index*/,
-                             const instance_info& instance) noexcept override {
-        states.append(to_string(instance.state)) += ' ';
+    void on_instance_changed(const instance_changed_event& event) noexcept override {
+        states.append(to_string(event.instance.state)) += ' ';
     }
     std::string states;
 };

@@ -134,11 +134,10 @@ std::string verdict(const error& e) {
 struct event_counter final : observer {
     void on_acquired(const acquired_event& /*event*/) noexcept override { ++events; }
     void on_lost(const lost_event& /*event*/) noexcept override { ++events; }
-    void on_instance_changed(std::size_t /*index*/,
-                             const instance_info& /*instance*/) noexcept override {
+    void on_instance_changed(const instance_changed_event& /*event*/) noexcept override {
         ++events;
     }
-    void on_blocked(std::chrono::nanoseconds /*time*/) noexcept override { ++events; }
+    void on_blocked(const blocked_event& /*event*/) noexcept override { ++events; }
 
     std::size_t events = 0;
 };

@@ -2,6 +2,7 @@
 
 #include "integration/client_process.hpp"
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -98,6 +99,28 @@ BOOST_AUTO_TEST_CASE(a_body_that_returns_resigns) {
             co_return;
         };
         co_await lead(mutex(locks, "x"), late);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_candidate_reports_how_the_last_campaign_failed) {
+    const config refused = config::from_uris({"redis://127.0.0.1:1"});
+    run_test([&]() -> asio::awaitable<void> {
+        client nobody(co_await asio::this_coro::executor, refused);
+        lock_options impatient;
+        impatient.unavailable_timeout = 1ms;
+        candidate one;
+        one.start(mutex(nobody, "x", impatient));
+        // The first campaign ends soon, and the second one begins after 50 ms at the earliest.
+        co_await async_wait_until([&] { return nobody.counters().acquiring == 1; });
+        co_await async_wait_until([&] { return nobody.counters().acquiring == 0; });
+        co_await one.stop();
+        BOOST_TEST(one.end.code() == aborted);
+        try {
+            std::rethrow_exception(one.end.thrown);
+        } catch (const std::exception& e) {
+            BOOST_TEST(contains(e.what(), "the last campaign: 'x': "), e.what());
+            BOOST_TEST(contains(e.what(), "Connection refused"), e.what());
+        }
     }());
 }
 

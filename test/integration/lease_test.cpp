@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/contains.hpp"
 #include "support/field_refused.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -292,6 +293,30 @@ BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(a_release_waits_for_a_server_that_stands_still_for_a_moment,
+                     *label("fault-139")) {
+    run_test([&]() -> asio::awaitable<void> {
+        redis_server one;
+        config of;
+        of.instances = {one.uri()};
+        of.instance_timeout = 1s;
+        of.silence_timeout = 1min;
+        client locks(co_await asio::this_coro::executor, of);
+        lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
+        one.pause();
+        const stopwatch standstill;
+        std::optional<error> told;
+        held.release([&](error e, release_result) { told = e; });
+        co_await async_wait_until(
+            [&] { return standstill.elapsed() > of.instance_timeout * 3 / 2; });
+        BOOST_TEST(!told.has_value());
+        one.resume();
+        co_await async_wait_until([&] { return told.has_value(); });
+        BOOST_TEST(!*told, told->message());
+        BOOST_TEST(!one.has("x"));
+    }());
+}
+
 /// Its handlers run on the executor of the client, not on a thread of their own.
 BOOST_AUTO_TEST_CASE(a_lease_that_was_moved_from_keeps_its_executor) {
     run_test([&]() -> asio::awaitable<void> {
@@ -530,6 +555,15 @@ BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
         // No other client acquires the lock before that.
         const auto none = co_await mutex(rival, "x").try_acquire();
         BOOST_TEST((!none || steady_clock::now() >= free_at));
+        // An error of this client says that it may wait for itself.
+        lock_options once = renewed_every(100ms, 2s);
+        once.retry.attempts = 1;
+        const auto [denied, no_lease] =
+            co_await mutex(locks, "x", once).acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST(
+            (steady_clock::now() >= free_at ||
+             contains(denied.details(), "perhaps by a lease that this client has abandoned")),
+            denied.details());
         const lease next = co_await m.acquire();
         BOOST_TEST((steady_clock::now() >= free_at));
         BOOST_TEST(next.valid());

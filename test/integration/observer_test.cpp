@@ -47,11 +47,12 @@ public:
         last_token = event.token;
         reason = event.reason;
     }
-    void on_instance_changed(std::size_t index, const instance_info& instance) noexcept override {
-        changes.append(std::to_string(index)).append(" ").append(to_string(instance.state)) += "\n";
-        last_instance = instance;
+    void on_instance_changed(const instance_changed_event& event) noexcept override {
+        const std::string_view state = to_string(event.instance.state);
+        changes.append(std::to_string(event.index)).append(" ").append(state) += "\n";
+        last_instance = event.instance;
     }
-    void on_blocked(std::chrono::nanoseconds time) noexcept override { blocked.push_back(time); }
+    void on_blocked(const blocked_event& event) noexcept override { blocked.push_back(event.time); }
 
     std::uint64_t acquired = 0;
     std::uint64_t contended = 0;

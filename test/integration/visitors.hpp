@@ -53,6 +53,10 @@ public:
     [[nodiscard]] std::size_t overlaps() const { return overlaps_; }
     /// Returns the number of failed acquires for each reason.
     [[nodiscard]] const std::map<std::string, std::size_t>& refused() const { return refused_; }
+    /// Returns the same for releases that failed, or whose lease had ended.
+    [[nodiscard]] const std::map<std::string, std::size_t>& not_released() const {
+        return not_released_;
+    }
 
 private:
     struct place {
@@ -78,7 +82,10 @@ private:
             asio::steady_timer timer(co_await asio::this_coro::executor, 1ms);
             co_await timer.async_wait(asio::deferred);
             --where.inside;
-            co_await held.release(asio::as_tuple);
+            const auto [failure, result] = co_await held.release(asio::as_tuple);
+            if (failure || result != release_result::released) {
+                ++not_released_[failure ? failure.message() : std::string(to_string(result))];
+            }
         }
         --running_;
     }
@@ -88,6 +95,7 @@ private:
     std::size_t overlaps_ = 0;
     std::map<std::string, place> places_;
     std::map<std::string, std::size_t> refused_;
+    std::map<std::string, std::size_t> not_released_;
 };
 
 }  // namespace colock::test

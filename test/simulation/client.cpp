@@ -1726,7 +1726,7 @@ void client::expect_attempts(acquiring& waiting) {
     if (has_others_in_front(waiting)) {
         waiting.first_since = now();
     }
-    if (!engine_->parts().gate.has_quorum()) {
+    if (!engine_->parts().instances.take_commands(now())) {
         without_quorum_ = now();
     }
     const token_life* const last = waiting.attempts.empty() ? nullptr : waiting.attempts.back();

@@ -195,6 +195,22 @@ delivering_handler<std::decay_t<Handler>> deliver_to(Handler&& handler,
     return {std::decay_t<Handler>(std::forward<Handler>(handler)), own};
 }
 
+/// Starts an operation of the library on an object, by `Start(object, arguments..., handler)`. `ExecutorOf(object)` is
+/// the operation's executor.
+template <auto Start, auto ExecutorOf, typename Object>
+struct initiation {
+    using executor_type = boost::asio::any_io_executor;
+    [[nodiscard]] executor_type get_executor() const noexcept { return ExecutorOf(object); }
+
+    template <typename Handler, typename... Arguments>
+    void operator()(Handler&& handler, Arguments&&... arguments) && {
+        auto to = deliver_to(std::forward<Handler>(handler), ExecutorOf(object));
+        Start(std::move(object), std::forward<Arguments>(arguments)..., std::move(to));
+    }
+
+    Object object;
+};
+
 struct lease_access;  // lets the library make leases
 
 }  // namespace detail

@@ -86,14 +86,14 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}, std::uint64_t owner = 0) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            acquire_initiation{{spec_, owner}}, token);
+            starts<&lock_handle::start_acquire>{spec_}, token, owner);
     }
 
     template <typename CompletionToken>
     auto try_acquire_until(time_point deadline, CompletionToken&& token,
                            std::uint64_t owner = 0) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            try_initiation{{spec_, owner}}, token, deadline);
+            starts<&lock_handle::start_try_acquire>{spec_}, token, owner, deadline);
     }
 
     /// A lock like that of a lease which another process has detached, with these options.
@@ -105,7 +105,7 @@ public:
     auto adopt(std::shared_ptr<const runtime::handover> adopted,
                CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            adopt_initiation{{spec_, 0}}, token, std::move(adopted));
+            starts<&lock_handle::start_adopt>{spec_}, token, std::move(adopted));
     }
 
     /// See `reentrant_mutex`.
@@ -121,34 +121,9 @@ private:
     explicit lock_handle(std::shared_ptr<const runtime::lock_spec> spec) noexcept
         : spec_(std::move(spec)) {}
 
-    struct initiation {
-        using executor_type = lock_handle::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
-        std::shared_ptr<const runtime::lock_spec> spec;
-        std::uint64_t owner;
-    };
-    struct acquire_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_acquire(std::move(this->spec), this->owner, std::move(to));
-        }
-    };
-    struct try_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, time_point deadline) && {
-            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_try_acquire(std::move(this->spec), this->owner, deadline, std::move(to));
-        }
-    };
-
-    struct adopt_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, std::shared_ptr<const runtime::handover> adopted) && {
-            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_adopt(std::move(this->spec), std::move(adopted), std::move(to));
-        }
-    };
+    using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+    template <auto Start>
+    using starts = initiation<Start, &executor_of, shared_spec>;
 
     static void start_adopt(std::shared_ptr<const runtime::lock_spec> spec,
                             std::shared_ptr<const runtime::handover> adopted,

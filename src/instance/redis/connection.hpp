@@ -117,8 +117,11 @@ public:
         return expected_.empty() ? core::never : expected_.front().sent_at;
     }
 
-    /// Returns the time of the latest read.
-    [[nodiscard]] core::time_point read_at() const noexcept { return read_at_; }
+    /// Returns the time of the latest read, or of the oldest unanswered command if that was sent later. Returns
+    /// `core::never` if no command is unanswered.
+    [[nodiscard]] core::time_point silent_since() const noexcept {
+        return std::max(read_at_, waiting_since());
+    }
 
     /// Returns whether the socket has bytes that were not read yet.
     [[nodiscard]] virtual bool has_unread() const noexcept = 0;

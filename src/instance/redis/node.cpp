@@ -157,9 +157,8 @@ std::string node::on_ready(const server_facts& facts) {
     facts_ = facts;
     window_ = new_window();
     shortest_refused_ = false;
-    keeper_id_ = facts.capabilities.tells_changes && !facts.run_id.empty()
-                     ? core::stable_hash(facts.run_id)
-                     : 0;
+    const bool keeps_queues = facts.capabilities.tells_changes && facts.allows_undeclared_keys;
+    keeper_id_ = keeps_queues && !facts.run_id.empty() ? core::stable_hash(facts.run_id) : 0;
     tries_ = 0;
     {
         const std::lock_guard lock(status_mutex_);

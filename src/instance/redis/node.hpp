@@ -135,11 +135,11 @@ public:
     [[nodiscard]] bool ready() const noexcept { return ready_; }
     /// See `instance::takes_commands`.
     [[nodiscard]] bool takes_commands(core::time_point now) const {
-        return serving_ && !stalled(now);
+        return serving_ && (sent_ == 0 || !stalled(now));
     }
     /// See `instance::answers_since`.
     [[nodiscard]] bool answers_since(core::time_point then) const noexcept {
-        return serving_ && (sent_ == 0 || connection_->read_at() >= then);
+        return serving_ && (sent_ == 0 || connection_->silent_since() >= then);
     }
     /// Returns the free part of the send window, see `instance::room`. Requires `ready`.
     [[nodiscard]] std::size_t room() const noexcept {

@@ -116,6 +116,9 @@ void probe::read_refusals(std::string_view reply) {
         values.skip_children(error);
         if (is_command_refused(read_error(error.text))) {
             refusals_[i] = error.text;
+        } else if (error.text.find("not declared") != std::string_view::npos ||
+                   error.text.find("undeclared") != std::string_view::npos) {
+            undeclared_ = error.text;
         }
     }
 }
@@ -233,6 +236,12 @@ server_facts probe::facts() const {
     result.refused_to_fenced = refused_to(needed_by::fencing, "a lock with fencing");
     result.refused_to_records = refused_to(needed_by::records, "a versioned value");
     result.refused_to_orders = refused_to(needed_by::orders, "a lock with a binding order");
+    result.allows_undeclared_keys = undeclared_.empty();
+    if (!undeclared_.empty()) {
+        result.refused_to_orders = std::make_shared<const std::string>(
+            "scripts may use declared keys only (" + undeclared_ +
+            "), so the server cannot keep the places of a binding order. Use queue_order::hint");
+    }
     return result;
 }
 

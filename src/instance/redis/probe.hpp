@@ -38,6 +38,9 @@ struct server_facts {
     std::shared_ptr<const std::string> refused_to_fenced{};
     std::shared_ptr<const std::string> refused_to_records{};
     std::shared_ptr<const std::string> refused_to_orders{};
+    /// Whether scripts may use keys that were not declared. A queue of waiting clients needs this, because its
+    /// scripts compute the names of tickets from its entries.
+    bool allows_undeclared_keys = true;
 };
 
 /// The deployment of an instance, from its URI.
@@ -108,6 +111,7 @@ private:
     std::size_t trial_ = 0;
     // Indexed like `kinds::script_commands`. The error, if the command was refused.
     std::vector<std::string> refusals_;
+    std::string undeclared_;  // The error for a key that was not declared.
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
     std::optional<std::size_t> msetex_;

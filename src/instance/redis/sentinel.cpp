@@ -310,7 +310,7 @@ void sentinel::on_state_change(const node& from) {
 status sentinel::snapshot() const {
     std::shared_ptr<node> master;
     std::size_t still_in_flight = 0;
-    std::vector<node_status> asked;
+    std::vector<node_info> asked;
     {
         const std::lock_guard lock(mutex_);
         master = master_;
@@ -335,7 +335,7 @@ status sentinel::snapshot() const {
     result.in_flight += still_in_flight;
     bool any_asked = false;
     std::string answers;
-    for (const node_status& one : asked) {
+    for (const node_info& one : asked) {
         any_asked = any_asked || one.state != state::connecting;
         answers += (answers.empty() ? "" : ", ") + one.address + " " +
                    (one.state == state::connecting ? "not connected yet"
@@ -354,8 +354,8 @@ status sentinel::snapshot() const {
 }
 
 /// Returns the status of a host whose Sentinels are not queried. The mutex must be locked.
-node_status sentinel::not_asked(std::size_t host) const {
-    node_status result{
+node_info sentinel::not_asked(std::size_t host) const {
+    node_info result{
         to_.sentinels[host].display, "sentinel", stopped_ ? state::closed : state::connecting, {}};
     if (!stopped_ && unresolved_[host]) {
         result.state = state::down;

@@ -84,7 +84,7 @@ private:
     [[nodiscard]] member* asked_as(const known_sentinel& one);
     [[nodiscard]] std::vector<std::optional<named_master>> opinions();
     void end_start();
-    [[nodiscard]] node_status not_asked(std::size_t host) const;
+    [[nodiscard]] node_info not_asked(std::size_t host) const;
     void follow();
     void use(const std::optional<named_master>& next);
     void ask_sentinels();

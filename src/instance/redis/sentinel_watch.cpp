@@ -194,7 +194,7 @@ void sentinel_watch::change_state(state now, const std::string& reason) {
     }
 }
 
-node_status sentinel_watch::snapshot() const {
+node_info sentinel_watch::snapshot() const {
     const std::lock_guard lock(status_mutex_);
     return status_;
 }

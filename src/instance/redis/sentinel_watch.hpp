@@ -78,7 +78,7 @@ public:
     void set_urgent(bool urgent) noexcept { urgent_ = urgent; }
 
     /// Thread-safe.
-    [[nodiscard]] node_status snapshot() const;
+    [[nodiscard]] node_info snapshot() const;
 
 private:
     boost::asio::awaitable<void> keep_asking();
@@ -105,7 +105,7 @@ private:
     bool urgent_ = true;
 
     mutable std::mutex status_mutex_;
-    node_status status_;
+    node_info status_;
 };
 
 }  // namespace colock::instance::redis

@@ -59,7 +59,7 @@ lease_driver::~lease_driver() {
 /// place.
 void lease_driver::drive(const event& e, core::time_point now) {
     try {
-        resume(e, now);
+        carry_out(machine_.resume(e, now), now);
     } catch (const std::bad_alloc&) {
         constexpr core::duration soon = core::milliseconds(10);
         client_.alarms.wait(*this, now + soon);
@@ -76,24 +76,26 @@ void lease_driver::resume(const event& e, core::time_point now) {
 
 /// Carries out a step. Without memory for a command, its instances vote `failed`.
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
-    core::instance_set unhealed = step.heals;
-    core::instance_set unsent = step.send ? step.targets : core::instance_set();
+    bool is_healed = step.heals.empty();
+    bool is_sent = !step.send;
     try {
         act(step, now);
-        if (!unhealed.empty()) {
-            submit(core::lease_tag(purpose::heal), unhealed, now);
-            unhealed = {};
+        if (!is_healed) {
+            submit(core::lease_tag(purpose::heal), step.heals, now);
+            is_healed = true;
         }
-        if (step.send) {
-            submit(*step.send, unsent, now);
-            unsent = {};
+        if (!is_sent) {
+            submit(*step.send, step.targets, now);
+            is_sent = true;
         }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see below
     }
     tell_queue(step, now);
-    fail(core::lease_tag(purpose::heal), unhealed, now);
-    if (step.send) {
-        fail(*step.send, unsent, now);
+    if (!is_healed) {
+        fail(core::lease_tag(purpose::heal), step.heals, now);
+    }
+    if (!is_sent) {
+        fail(*step.send, step.targets, now);
     }
     // Requests that arrived in the meantime. They end with the lease.
     // mutant: second_downgrade_forgotten
@@ -239,14 +241,17 @@ bool lease_driver::wanted(std::size_t index, instance::command_tag tag) const {
 }
 
 /// A release that waits for room is sent when the next renewal is due. Its lease is therefore not lost while
-/// it waits.
+/// it waits. A release that was sent waits longer if a quorum has not been silent for long. A server may stand
+/// still for half a second, for example while it deletes the keys of a slot that has moved.
 void lease_driver::on_time(core::time_point now) {
+    constexpr int patience = 4;
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
         send_release();
     } else {
         const bool waits_for_release = machine_.releasing() && !machine_.outcome();
         drive(event::timer(waits_for_release &&
-                           client_.instances.answer_since(now - client_.settings.instance_timeout)),
+                           client_.instances.answer_since(
+                               now - patience * client_.settings.instance_timeout)),
               now);
     }
 }

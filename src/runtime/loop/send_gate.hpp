@@ -51,9 +51,8 @@ public:
     }
     void wait_for_attempt(gated& one) { push(attempts_, one); }
 
-    /// Returns whether a quorum accepted attempts in the last turn.
-    [[nodiscard]] bool has_quorum() const noexcept { return has_quorum_; }
     void wait_for_quorum(gated& one) { push(without_quorum_, one); }
+    [[nodiscard]] bool waits_for_quorum() const noexcept { return !without_quorum_.empty(); }
 
     /// Returns whether a release may be sent immediately. If not, the caller waits.
     [[nodiscard]] bool admits_release() noexcept { return releases_.empty() && take_room(); }
@@ -74,12 +73,14 @@ public:
     /// Schedules a turn, because the instances may have room.
     void look_for_room() noexcept { turns_.schedule(); }
 
+    /// Lets those that wait for a quorum wait for room, before all other attempts.
+    void on_quorum() noexcept { attempts_.splice(attempts_.begin(), without_quorum_); }
+
     /// Admits waiters up to the current room on the instances.
-    void open(std::size_t room, bool has_quorum, core::time_point now) {
+    void open(std::size_t room, core::time_point now) {
         room_ = room;
-        has_quorum_ = has_quorum;
-        if (has_quorum) {
-            attempts_.splice(attempts_.begin(), without_quorum_);
+        if (!has_waiters()) {
+            return;
         }
         while ((!releases_.empty() || !attempts_.empty()) && take_room()) {
             gated& one = releases_.empty() ? attempts_.front() : releases_.front();
@@ -124,7 +125,6 @@ private:
     list releases_;
     list attempts_;
     list without_quorum_;  // Attempts that wait for one.
-    bool has_quorum_ = true;
     std::size_t room_ = 0;
 };
 

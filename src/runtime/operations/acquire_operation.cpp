@@ -509,15 +509,24 @@ core::time_point acquire_operation::end_of_outage_wait(core::time_point now) con
 /// Returns whether its attempt waits until a quorum takes commands. The first attempt of an operation without
 /// time to wait does not. Neither do the attempts of an operation that has a limited number of them.
 bool acquire_operation::waits_for_quorum(core::time_point now) const noexcept {
-    return !loop_.gate.has_quorum() && !adopts() && spec_->policy->attempts == 0 &&
-           (machine_->attempts() > 1 || now < end_of_outage_wait(now));
+    return !adopts() && spec_->policy->attempts == 0 &&
+           (machine_->attempts() > 1 || now < end_of_outage_wait(now)) &&
+           !instances_.take_commands(now);
 }
 
 void acquire_operation::wait_for_quorum(core::time_point now) {
+    is_in_outage_ = true;
     note_denied(false);
     send_until_ = end_of_outage_wait(now);
     loop_.gate.wait_for_quorum(*this);
     wait(send_until_);
+}
+
+/// Returns the votes that an attempt without a quorum would get.
+core::round acquire_operation::all_down() const {
+    core::round result(instances_.size());
+    result.fail_silent(core::failure::down);
+    return result;
 }
 
 void acquire_operation::on_admitted(core::time_point now) {
@@ -536,11 +545,8 @@ void acquire_operation::on_admitted(core::time_point now) {
 }
 
 void acquire_operation::give_up_sending(core::time_point now) {
-    is_overloaded_ = loop_.gate.has_quorum();
-    core::round none(instances_.size());
-    if (!is_overloaded_) {
-        none.fail_silent(core::failure::down);
-    }
+    is_overloaded_ = instances_.take_commands(now);
+    const core::round none = is_overloaded_ ? core::round(instances_.size()) : all_down();
     carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
@@ -548,6 +554,9 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         last_votes_ = std::make_shared<const core::round>(lease_->votes());
         last_denial_ = last_votes_->denied() != 0 ? last_votes_ : std::move(last_denial_);
+        if (std::exchange(is_in_outage_, false)) {
+            last_votes_ = std::make_shared<const core::round>(all_down());
+        }
         lease_->detach();
     }
     lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_,
@@ -747,17 +756,26 @@ std::string acquire_operation::story(const std::vector<instance::status>& instan
     if (!lease_) {
         return why_without_attempt(instances);
     }
+    const core::round down = all_down();
     const bool is_unanswered = lease_->votes().silent() == instances.size();
-    const core::round& votes = is_unanswered && last_votes_ ? *last_votes_ : lease_->votes();
+    const core::round& votes = is_in_outage_                  ? down
+                               : is_unanswered && last_votes_ ? *last_votes_
+                                                              : lease_->votes();
     const auto describe_votes = [&](const core::round& of) {
         return describe_attempt(spec_->resource(), spec_->policy->kind(), of, instances,
                                 {without_ttl_, denials_});
     };
+    const core::round* const denial =
+        lease_->votes().denied() != 0 ? &lease_->votes() : last_denial_.get();
     std::string text = describe_votes(votes);
-    if (votes.denied() == 0 && last_denial_) {
-        text += ". Before that: " + describe_votes(*last_denial_);
+    if (votes.denied() == 0 && denial != nullptr) {
+        text += ". Before that: " + describe_votes(*denial);
     }
-    return client_holds_it() ? text + ", this client holds it already" : text;
+    if (client_holds_it()) {
+        return text + ", " + words_for_own_lease();
+    }
+    const bool may_be_own = votes.denied() != 0 && loop_.counts.abandoned != 0;
+    return may_be_own ? text + ", perhaps by a lease that this client has abandoned" : text;
 }
 
 /// Helps a task to notice that it waits for itself.
@@ -765,28 +783,40 @@ bool acquire_operation::client_holds_it() const noexcept {
     return queue_ != nullptr && queue_->local().is_held();
 }
 
+/// Names the kind of the client's lease if it is another than that of this lock.
+std::string acquire_operation::words_for_own_lease() const {
+    std::string text = "this client holds it already";
+    if (const auto* const its = static_cast<const lease_driver*>(queue_->local().latest())) {
+        const std::string_view kind = its->policy().kind().traits().name;
+        text += kind == spec_->policy->kind().traits().name
+                    ? ""
+                    : ", by a lease of kind '" + std::string(kind) + "'";
+    }
+    return text;
+}
+
 std::string acquire_operation::why_without_attempt(
     const std::vector<instance::status>& instances) const {
-    std::string_view why;
+    std::string why;
     switch (stage_) {
         case stage::in_local_queue:
         case stage::next:
-            why = client_holds_it() ? ": this client holds it already"
-                                    : ": waiting in the local queue behind others of this client";
+            why = client_holds_it() ? words_for_own_lease()
+                                    : "waiting in the local queue behind others of this client";
             break;
         case stage::waiting_for_turn:
-            why = client_holds_it() ? ": this client holds it already, and others wait for it"
-                                    : ": waiting in the remote queue behind another client";
+            why = client_holds_it() ? words_for_own_lease() + ", and others wait for it"
+                                    : "waiting in the remote queue behind another client";
             break;
         case stage::stepping_aside:
-            why = ": not tried yet";
+            why = "not tried yet";
             break;
         case stage::attempting:
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
                             instances);
     }
-    std::string text = describe(spec_->resource()).append(why);
+    std::string text = describe(spec_->resource()).append(": ").append(why);
     const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
         text += ", the key has no ttl";

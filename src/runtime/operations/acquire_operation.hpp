@@ -212,6 +212,7 @@ private:
     [[nodiscard]] core::time_point end_of_outage_wait(core::time_point now) const noexcept;
     [[nodiscard]] bool waits_for_quorum(core::time_point now) const noexcept;
     void wait_for_quorum(core::time_point now);
+    [[nodiscard]] core::round all_down() const;
     void give_up_sending(core::time_point now);
     void wait_for_others();
     [[nodiscard]] core::time_point lets_others_pass_at() const noexcept;
@@ -220,6 +221,7 @@ private:
     void wait(core::time_point until);
     void explain(core::acquire_outcome outcome);
     [[nodiscard]] bool client_holds_it() const noexcept;
+    [[nodiscard]] std::string words_for_own_lease() const;
     [[nodiscard]] std::string why_without_attempt(
         const std::vector<instance::status>& instances) const;
     void finish(core::acquire_outcome outcome);
@@ -245,6 +247,7 @@ private:
     stage stage_ = stage::in_local_queue;
     // Its last attempt was not sent, because its client is overloaded.
     bool is_overloaded_ = false;
+    bool is_in_outage_ = false;  // It waits for a quorum, and has made no attempt since.
     bool closing_ = false;
     bool has_met_record_ = false;
     bool has_let_others_pass_ = false;

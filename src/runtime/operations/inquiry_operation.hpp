@@ -7,12 +7,9 @@
 #include "core/instance_set.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
-#include "instance/batch.hpp"
 #include "instance/instance.hpp"
 #include "kinds/kind.hpp"
-#include "runtime/in_client.hpp"
-#include "runtime/loop/operation.hpp"
-#include "runtime/loop/timer_queue.hpp"
+#include "runtime/operations/request_operation.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,8 +20,6 @@
 #include <vector>
 
 namespace colock::runtime {
-
-struct client_context;
 
 /// A step that every instance executes once, for a caller who wants each vote.
 struct inquiry {
@@ -48,27 +43,11 @@ enum class inquiry_outcome : std::uint8_t { answered, cancelled, closed };
 ///
 /// An instance that is still in its first attempt to connect gets the command after that attempt. Every
 /// instance has `instance_timeout` for its answer.
-///
-/// It keeps itself alive until it has finished and no vote is pending.
-class inquiry_operation : public operation,
-                          public instance::vote_receiver,
-                          public in_client,
-                          private timed {
+class inquiry_operation : public request_operation {
 public:
     explicit inquiry_operation(inquiry what);
-    ~inquiry_operation() override;
 
-    /// A command that was sent may still be executed.
-    void cancel() final;
-
-    // From the engine:
-
-    /// An instance may have ended its first attempt to connect.
-    void on_instance_changed();
-    /// The client is being closed.
-    void on_close();
-    /// Drops the operation, because the execution context is being destroyed.
-    void on_abandon() noexcept;
+    void on_instance_changed() final;
 
 protected:
     /// The vote of an instance.
@@ -92,26 +71,21 @@ protected:
 private:
     enum class phase : std::uint8_t { waits_for_start, asked, answered };
 
-    void on_start() final;
+    void begin() final;
     void on_time(core::time_point now) final;
-    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
-                 core::time_point now) final;
-    [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const final;
+    void on_answer(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                   core::time_point now) final;
+    void on_stop(stop why) final;
 
     void ask_those_that_have_started(core::time_point now);
-    void send(core::instance_set targets);
     void accept(std::size_t index, const core::vote& vote, core::time_point now);
     void finish_if_complete();
     void finish(inquiry_outcome outcome);
 
     inquiry what_;
-    client_context& client_;
     std::vector<phase> phases_;  // Of each instance.
     std::vector<answer> answers_;
     std::vector<instance::status> voters_;
-    std::shared_ptr<operation> alive_;  // While votes are pending.
-    std::size_t pending_votes_ = 0;
-    std::uint32_t last_turn_ = 0;  // Turn of the last submission.
     core::time_point answer_until_ = core::never;
     inquiry_outcome outcome_ = inquiry_outcome::cancelled;
 };

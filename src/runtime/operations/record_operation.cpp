@@ -51,55 +51,27 @@ std::string_view what_happened(write_outcome outcome, bool writes, bool in_doubt
 }  // namespace
 
 record_operation::record_operation(std::shared_ptr<const record_spec> spec, record_request request)
-    : spec_(std::move(spec)),
-      loop_(*spec_->owner),
+    : request_operation(*spec->owner),
+      spec_(std::move(spec)),
       request_(std::move(request)),
       machine_(write_settings_for(*spec_, request_), 0) {}
 
-record_operation::~record_operation() = default;
-
 /// The operation may be created on any thread, so the random numbers are drawn here, from the engine's
 /// generator.
-void record_operation::on_start() {
-    machine_ = core::write(write_settings_for(*spec_, request_), loop_.next_seed());
+void record_operation::begin() {
+    machine_ = core::write(write_settings_for(*spec_, request_), context().next_seed());
     if (request_.writes) {
-        id_ = draw_id(loop_.world);
+        id_ = draw_id(context().world);
     }
-    if (spec_->owner->closing) {
-        finish(write_outcome::closed);
-        return;
-    }
-    spec_->owner->members.records.push_back(*this);
     waits_for_start_ =
-        spec_->unavailable_timeout == core::duration::zero() && spec_->owner->instances.starting();
+        spec_->unavailable_timeout == core::duration::zero() && context().instances.starting();
     if (!waits_for_start_) {
-        resume(event::start(request_.tries), loop_.turn.now());
+        resume(event::start(request_.tries), context().turn.now());
     }
 }
 
-void record_operation::on_not_started() {
-    loop_.alarms.stop_waiting(*this);
-    loop_.gate.leave(*this);
-}
-
-void record_operation::cancel() {
-    if (running()) {
-        finish(write_outcome::cancelled);
-    }
-}
-
-void record_operation::on_close() {
-    if (running()) {
-        finish(write_outcome::closed);
-    }
-}
-
-void record_operation::on_abandon() noexcept {
-    loop_.alarms.stop_waiting(*this);
-    at_gate::unlink();
-    // The handler may own the object that keeps this alive.
-    const auto last = std::move(alive_);
-    const auto dying = take();
+void record_operation::on_stop(stop why) {
+    finish(why == stop::closed ? write_outcome::closed : write_outcome::cancelled);
 }
 
 void record_operation::on_instance_changed() {
@@ -107,10 +79,10 @@ void record_operation::on_instance_changed() {
         return;
     }
     if (!waits_for_start_) {
-        resume(event::just(event::kind_type::wake), loop_.turn.recent_time());
-    } else if (!spec_->owner->instances.starting()) {
+        resume(event::just(event::kind_type::wake), context().turn.recent_time());
+    } else if (!context().instances.starting()) {
         waits_for_start_ = false;
-        resume(event::start(request_.tries), loop_.turn.recent_time());
+        resume(event::start(request_.tries), context().turn.recent_time());
     }
 }
 
@@ -123,10 +95,7 @@ void record_operation::on_admitted(core::time_point now) {
 }
 
 void record_operation::resume(const event& e, core::time_point now) {
-    carry_out(machine_.resume(e, now), now);
-}
-
-void record_operation::carry_out(const core::write::step& step, core::time_point now) {
+    const core::write::step step = machine_.resume(e, now);
     if (step.done) {
         finish(machine_.outcome());
         return;
@@ -134,24 +103,19 @@ void record_operation::carry_out(const core::write::step& step, core::time_point
     if (step.send) {
         send();
     } else if (step.ask_for_room) {
-        if (loop_.gate.admits_attempt()) {
+        if (context().gate.admits_attempt()) {
             on_admitted(now);
             return;
         }
-        loop_.gate.wait_for_attempt(*this);
+        context().gate.wait_for_attempt(*this);
     }
-    loop_.alarms.stop_waiting(*this);
-    if (step.until != core::never) {
-        loop_.alarms.wait(*this, step.until);
-    }
+    wait_until(step.until);
 }
 
 void record_operation::send() {
-    kinds::command& command = loop_.out.submit(
-        *this, 0, core::instance_set::all(),
-        spec_->unavailable_timeout == core::duration::zero() ? core::never : machine_.deadline());
-    alive_ = self();
-    last_turn_ = loop_.out.turn_number();
+    const bool is_single = spec_->unavailable_timeout == core::duration::zero();
+    kinds::command& command =
+        submit(0, core::instance_set::all(), is_single ? core::never : machine_.deadline());
     command.kind = spec_->kind;
     command.key = spec_->key;
     command.ticket = spec_->longest_in_reply;
@@ -167,18 +131,8 @@ void record_operation::send() {
     command.ttl = spec_->ttl;
 }
 
-bool record_operation::wanted(std::size_t /*index*/, instance::command_tag /*tag*/) const {
-    return running();
-}
-
-void record_operation::on_vote(std::size_t /*index*/, instance::command_tag /*tag*/,
-                               const core::vote& vote, core::time_point now) {
-    const auto alive = std::move(alive_);
-    spec_->owner->note_vote(vote, now);
-    if (!running()) {
-        in_client::unlink();
-        return;
-    }
+void record_operation::on_answer(std::size_t /*index*/, instance::command_tag /*tag*/,
+                                 const core::vote& vote, core::time_point now) {
     if (vote.kind != core::vote_kind::failed && vote.key != core::key_state::other_kind) {
         version_ = vote.value;
         value_ = vote.detail;
@@ -191,35 +145,18 @@ void record_operation::on_vote(std::size_t /*index*/, instance::command_tag /*ta
 
 void record_operation::finish(write_outcome outcome) {
     outcome_ = outcome;
-    statistics& counts = loop_.counts;
+    statistics& counts = context().counts;
     if (outcome == write_outcome::applied) {
         ++(request_.writes ? counts.writes_applied : counts.records_read);
     } else if (outcome == write_outcome::refused) {
         ++counts.writes_refused;
     } else {
         counts.writes_unknown.add(outcome == write_outcome::unknown ? 1 : 0);
-        explain(outcome);
+        details_ = describe_request(
+            spec_->resource(), *spec_->kind, what_happened(outcome, request_.writes, in_doubt()),
+            has_vote_ ? &last_vote_ : nullptr, context().instances.states());
     }
-    loop_.alarms.stop_waiting(*this);
-    loop_.gate.leave(*this);
-    if (alive_) {
-        loop_.out.reconsider(last_turn_);  // It may not be sent yet.
-    } else {
-        in_client::unlink();
-    }
-    loop_.finished.add(take());
-}
-
-void record_operation::explain(write_outcome outcome) {
-    details_ = describe_request(
-        spec_->resource(), *spec_->kind, what_happened(outcome, request_.writes, in_doubt()),
-        has_vote_ ? &last_vote_ : nullptr, spec_->owner->instances.states());
-}
-
-/// Returns whether the write may still be executed. Submissions of this turn are not sent if they are no
-/// longer wanted.
-bool record_operation::in_doubt() const {
-    return machine_.in_doubt(!alive_ || last_turn_ != loop_.out.turn_number());
+    end();
 }
 
 /// Returns the value of the record. After an applied write, it is the value of the request.

@@ -29,60 +29,32 @@ core::settlement make_machine(const lock_policy& policy, const settlement_reques
 
 settlement_operation::settlement_operation(std::shared_ptr<const lock_spec> spec,
                                            settlement_request request)
-    : spec_(std::move(spec)),
-      loop_(*spec_->owner),
+    : request_operation(*spec->owner),
+      spec_(std::move(spec)),
       request_(std::move(request)),
       machine_(make_machine(*spec_->policy, request_)) {}
 
-settlement_operation::~settlement_operation() = default;
-
-/// Starts. A look waits for room like an attempt. The other tasks are rare, or end a lease.
-void settlement_operation::on_start() {
-    if (spec_->owner->closing) {
-        finish(settlement_outcome::closed);
-        return;
-    }
-    const core::time_point now = loop_.turn.now();
-    spec_->owner->members.settlements.push_back(*this);
+/// A look waits for room like an attempt. The other tasks are rare, or end a lease.
+void settlement_operation::begin() {
+    const core::time_point now = context().turn.now();
     if (completes()) {
-        machine_.seed(loop_.next_seed());
+        machine_.seed(context().next_seed());
     }
-    if (request_.task != task::look || loop_.gate.admits_attempt()) {
-        begin(now);
+    if (request_.task != task::look || context().gate.admits_attempt()) {
+        on_admitted(now);
         return;
     }
     send_until_ = now + spec_->policy->lease.instance_timeout;
-    loop_.gate.wait_for_attempt(*this);
-    loop_.alarms.wait(*this, send_until_);
+    context().gate.wait_for_attempt(*this);
+    wait_until(send_until_);
 }
 
-void settlement_operation::on_admitted(core::time_point now) {
-    begin(now);
-}
-
-void settlement_operation::on_not_started() {
-    loop_.alarms.stop_waiting(*this);
-    loop_.gate.leave(*this);
-}
-
-void settlement_operation::cancel() {
-    if (running() && !completes()) {
+void settlement_operation::on_stop(stop why) {
+    if (why == stop::closed) {
+        finish(settlement_outcome::closed);
+    } else if (!completes()) {
         finish(settlement_outcome::cancelled);
     }
-}
-
-void settlement_operation::on_close() {
-    if (running()) {
-        finish(settlement_outcome::closed);
-    }
-}
-
-void settlement_operation::on_abandon() noexcept {
-    loop_.alarms.stop_waiting(*this);
-    at_gate::unlink();
-    // The handler may own the object that keeps this alive.
-    const auto last = std::move(alive_);
-    const auto dying = take();
 }
 
 /// Without room until the time limit, the result is the same as without an answer.
@@ -90,7 +62,7 @@ void settlement_operation::on_time(core::time_point now) {
     if (!at_gate::is_linked()) {
         resume(event::timer(), now);
     } else if (now < send_until_) {
-        loop_.alarms.wait(*this, send_until_);
+        wait_until(send_until_);
     } else {
         finish(settlement_outcome::unsettled);
     }
@@ -100,7 +72,7 @@ bool settlement_operation::has_lost_lease(core::time_point now) const noexcept {
     return request_.lease && now >= request_.lease->valid_until(request_.holder);
 }
 
-void settlement_operation::begin(core::time_point now) {
+void settlement_operation::on_admitted(core::time_point now) {
     began_ = now;
     resume(event::start(), now);
 }
@@ -134,19 +106,12 @@ void settlement_operation::resume(const event& e, core::time_point now) {
     if (request_.lease) {
         until = std::min(until, request_.lease->valid_until(request_.holder));
     }
-    loop_.alarms.stop_waiting(*this);
-    if (until != core::never) {
-        loop_.alarms.wait(*this, until);
-    }
+    wait_until(until);
 }
 
 void settlement_operation::send(const core::settlement::step& step, core::time_point now) {
-    kinds::command& command =
-        loop_.out.submit(*this, static_cast<instance::command_tag>(step.what), step.targets,
-                         now + spec_->policy->lease.instance_timeout);
-    alive_ = self();
-    last_turn_ = loop_.out.turn_number();
-    pending_votes_ += step.targets.count(spec_->policy->lease.instances);
+    kinds::command& command = submit(static_cast<instance::command_tag>(step.what), step.targets,
+                                     now + spec_->policy->lease.instance_timeout);
     command.kind = &spec_->policy->kind();
     command.key = spec_->key;
     command.token = request_.lease ? request_.lease->token() : std::string_view();
@@ -171,35 +136,19 @@ bool settlement_operation::wanted(std::size_t /*index*/, instance::command_tag /
     return running() || completes();
 }
 
-void settlement_operation::on_vote(std::size_t index, instance::command_tag tag,
-                                   const core::vote& vote, core::time_point now) {
-    const auto alive = alive_;
-    spec_->owner->note_vote(vote, now);
-    if (--pending_votes_ == 0) {
-        alive_.reset();
-    }
-    if (running()) {
-        resume(event::voted(index, static_cast<message>(tag), vote), now);
-    } else if (pending_votes_ == 0) {
-        in_client::unlink();
-    }
+void settlement_operation::on_answer(std::size_t index, instance::command_tag tag,
+                                     const core::vote& vote, core::time_point now) {
+    resume(event::voted(index, static_cast<message>(tag), vote), now);
 }
 
 void settlement_operation::finish(settlement_outcome outcome) {
     outcome_ = outcome;
     explain(outcome);
-    loop_.alarms.stop_waiting(*this);
-    loop_.gate.leave(*this);
-    if (alive_) {
-        loop_.out.reconsider(last_turn_);  // It may not be sent yet.
-    } else {
-        in_client::unlink();
-    }
+    end();
     const auto& lease = request_.lease;  // Commands in flight refer to its token.
-    loop_.finished.add(take());
     if (outcome == settlement_outcome::settled) {
-        loop_.counts.once_found.add(completes() ? 0 : 1);
-        loop_.counts.once_ran.add(completes() ? 1 : 0);
+        context().counts.once_found.add(completes() ? 0 : 1);
+        context().counts.once_ran.add(completes() ? 1 : 0);
         if (lease) {
             lease->complete(request_.holder, machine_.record());
         }
@@ -221,7 +170,7 @@ void settlement_operation::explain(settlement_outcome outcome) {
             details_ = describe(spec_->resource(),
                                 has_sent_ ? "the body has run, and its result may be recorded"
                                           : "the body has run, and its result is not recorded",
-                                spec_->owner->instances.states());
+                                context().instances.states());
             return;
         case settlement_outcome::cancelled:
         case settlement_outcome::closed:

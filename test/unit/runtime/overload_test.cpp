@@ -272,6 +272,25 @@ BOOST_AUTO_TEST_CASE(releases_succeed_while_a_slow_server_answers, *label("fault
         releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
 }
 
+/// A server may stand still while it deletes the keys of a slot that has moved.
+BOOST_AUTO_TEST_CASE(a_release_succeeds_after_a_server_stood_still_for_half_a_second,
+                     *label("fault-139")) {
+    for (const core::milliseconds standstill : {550ms, 1500ms}) {
+        many_leases held(1);
+        held.world().run_for(2s);  // Until then there is nothing to answer.
+        const core::time_point now = held.world().now();
+        held.server(0).busy_until = now + standstill;
+        const auto released = held.release_all().front();
+        BOOST_TEST_REQUIRE(held.world().run_until([&] { return released->told.has_value(); }));
+        if (standstill < 1s) {
+            BOOST_TEST((released->told == core::release_outcome::released));
+        } else {
+            BOOST_TEST((released->told == core::release_outcome::no_quorum));
+            BOOST_TEST((held.world().now() - now < 1200ms));
+        }
+    }
+}
+
 /// Releases are sent before acquires.
 BOOST_AUTO_TEST_CASE(releases_are_sent_before_acquires) {
     many_leases held(1000);

@@ -142,6 +142,7 @@ public:
                 sent.push_back(one);
             }
         }
+        waiting_since_ = in_flight_ == 0 ? now : waiting_since_;
         in_flight_ += sent.size();
         if (!sent.empty()) {
             window_.on_sent(in_flight_, sent.size(), now);
@@ -176,7 +177,7 @@ public:
 
     [[nodiscard]] bool ready() const noexcept override { return serving() && !is_quarantined(); }
     [[nodiscard]] bool answers_since(core::time_point then) const override {
-        return in_flight_ == 0 || answered_at_ >= then;
+        return in_flight_ == 0 || std::max(answered_at_, waiting_since_) >= then;
     }
     [[nodiscard]] bool takes_commands(core::time_point /*now*/) const override { return serving(); }
     [[nodiscard]] std::size_t room() const noexcept override {
@@ -331,6 +332,7 @@ private:
     colock::instance::send_window window_{1U << 16U, std::chrono::milliseconds(125)};
     std::size_t in_flight_ = 0;
     core::time_point answered_at_{};
+    core::time_point waiting_since_{};
     core::time_point to_server_ = core::time_point::min();
     core::time_point to_client_ = core::time_point::min();
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -186,6 +186,25 @@ BOOST_AUTO_TEST_CASE(implausible_times_are_rejected, *label("fault-105")) {
     BOOST_TEST(probed({}, "1").facts().uptime.has_value());
 }
 
+/// Some services check which keys a script uses. A mutex can do without others, and its waiters poll.
+BOOST_AUTO_TEST_CASE(a_server_that_wants_declared_keys_keeps_no_queue, *label("fault-141")) {
+    BOOST_TEST(probed({}).facts().allows_undeclared_keys);
+    for (const std::string error : {"ERR Script attempted to access a key that was not declared",
+                                    "ERR script tried accessing undeclared key"}) {
+        const probe p = probed({{"get", error}, {"zadd", error}});
+        BOOST_TEST(p.objection().value_or("") == "");
+        const server_facts facts = p.facts();
+        BOOST_TEST(!facts.allows_undeclared_keys);
+        BOOST_TEST(text_of(facts.refused_to_orders) ==
+                   "scripts may use declared keys only (" + error +
+                       "), so the server cannot keep the places of a binding order. Use "
+                       "queue_order::hint");
+        BOOST_TEST(text_of(facts.refused_to_readers) == "");
+        BOOST_TEST(text_of(facts.refused_to_semaphores) == "");
+        BOOST_TEST(text_of(facts.refused_to_fenced) == "");
+    }
+}
+
 /// The command itself is allowed, but not at this time or not on this key.
 BOOST_AUTO_TEST_CASE(other_errors_do_not_count_as_refusals, *label("fault-100")) {
     for (const std::string error :

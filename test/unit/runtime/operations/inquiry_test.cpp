@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_late_answer_changes_nothing) {
     BOOST_TEST((one->failure_of(2) == failure::timeout));
     world().run_for(10s);
     BOOST_TEST((one->failure_of(2) == failure::timeout));
-    BOOST_TEST(ann->engine().parts().members.inquiries.empty());
+    BOOST_TEST(ann->engine().parts().members.requests.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_its_operations) {

@@ -986,8 +986,6 @@ void checker::expect_nothing_left(const token_life& life) const {
     }
     if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
-    } else if (!could_know) {
-        expect_no_quorum_left(life);
     }
 }
 

@@ -91,8 +91,6 @@ class client;
 ///   then. Instances that restarted without their last writes do not count, because they may have a deleted
 ///   key again. If the token ends by time, two more kinds of instances do not count. The clock of some was
 ///   set back. Others executed a command after the token was released.
-/// - `no quorum left`: When a token ends after an unknown reply, no quorum of instances has it. The same kinds of
-///   instances do not count.
 /// - `released`: The outcome of a release agrees with the instances at that moment. A lease is `released` or
 ///   `expired` if no quorum has its token. It is `lost` only if no quorum had it until the release. `no_quorum`
 ///   is told only if no quorum has answered the release. A lost lease counts as expired before its keys end.
@@ -271,7 +269,6 @@ private:
     void end_validity(token_life& life);
     [[nodiscard]] bool ended_by_time(const token_life& life) const;
     void expect_nothing_left(const token_life& life) const;
-    void expect_no_quorum_left(const token_life& life) const;
     void expect_lost(const token_life& life);
     [[nodiscard]] std::uint64_t certainly_held_at(const token_life& life) const;
     [[nodiscard]] bool counts_now(const token_life& life) const;

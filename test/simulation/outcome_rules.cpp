@@ -80,16 +80,6 @@ void checker::on_not_acquired(const token_life& last, const runtime::lock_policy
     }
 }
 
-/// Checks a token whose end is known to its client only by later replies, because the outcome of a command was
-/// unknown.
-void checker::expect_no_quorum_left(const token_life& life) const {
-    const bool is_by_other_clocks =
-        ended_by_time(life) && !world_.profile().claims.mutual_exclusion;
-    if (!life.was_detached && !is_by_other_clocks && is_quorum(certainly_held_at(life))) {
-        world_.violation("no quorum left", describe(life) + " has ended, and a quorum has it");
-    }
-}
-
 /// Checks the text of a detached lease, and that its keys stay until somebody adopts it.
 void checker::on_detached(const token_life& life, const runtime::handover& text) {
     const bool has_slots = !life.is_permit() || life.slots != 0;

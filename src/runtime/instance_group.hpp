@@ -54,6 +54,9 @@ public:
 
     /// Returns whether a quorum takes commands.
     [[nodiscard]] bool take_commands(core::time_point now) const;
+    [[nodiscard]] bool takes_commands(std::size_t index, core::time_point now) const {
+        return instances_[index]->takes_commands(now);
+    }
 
     /// Returns whether a quorum has answered since then, or has nothing older to answer.
     [[nodiscard]] bool answer_since(core::time_point then) const;

@@ -523,9 +523,13 @@ void acquire_operation::wait_for_quorum(core::time_point now) {
 }
 
 /// Returns the votes that an attempt without a quorum would get.
-core::round acquire_operation::all_down() const {
+core::round acquire_operation::votes_in_outage() const {
     core::round result(instances_.size());
-    result.fail_silent(core::failure::down);
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        if (!instances_.takes_commands(i, loop_.turn.recent_time())) {
+            result.record(i, core::vote::failed(core::failure::down));
+        }
+    }
     return result;
 }
 
@@ -546,7 +550,7 @@ void acquire_operation::on_admitted(core::time_point now) {
 
 void acquire_operation::give_up_sending(core::time_point now) {
     is_overloaded_ = instances_.take_commands(now);
-    const core::round none = is_overloaded_ ? core::round(instances_.size()) : all_down();
+    const core::round none = is_overloaded_ ? core::round(instances_.size()) : votes_in_outage();
     carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
@@ -555,7 +559,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
         last_votes_ = std::make_shared<const core::round>(lease_->votes());
         last_denial_ = last_votes_->denied() != 0 ? last_votes_ : std::move(last_denial_);
         if (std::exchange(is_in_outage_, false)) {
-            last_votes_ = std::make_shared<const core::round>(all_down());
+            last_votes_ = std::make_shared<const core::round>(votes_in_outage());
         }
         lease_->detach();
     }
@@ -756,17 +760,17 @@ std::string acquire_operation::story(const std::vector<instance::status>& instan
     if (!lease_) {
         return why_without_attempt(instances);
     }
-    const core::round down = all_down();
-    const bool is_unanswered = lease_->votes().silent() == instances.size();
+    const core::round down = votes_in_outage();
+    const core::round& latest = lease_->votes();
+    const bool is_unanswered = latest.silent() == instances.size();
     const core::round& votes = is_in_outage_                  ? down
                                : is_unanswered && last_votes_ ? *last_votes_
-                                                              : lease_->votes();
+                                                              : latest;
     const auto describe_votes = [&](const core::round& of) {
         return describe_attempt(spec_->resource(), spec_->policy->kind(), of, instances,
                                 {without_ttl_, denials_});
     };
-    const core::round* const denial =
-        lease_->votes().denied() != 0 ? &lease_->votes() : last_denial_.get();
+    const core::round* const denial = latest.denied() != 0 ? &latest : last_denial_.get();
     std::string text = describe_votes(votes);
     if (votes.denied() == 0 && denial != nullptr) {
         text += ". Before that: " + describe_votes(*denial);

@@ -212,7 +212,7 @@ private:
     [[nodiscard]] core::time_point end_of_outage_wait(core::time_point now) const noexcept;
     [[nodiscard]] bool waits_for_quorum(core::time_point now) const noexcept;
     void wait_for_quorum(core::time_point now);
-    [[nodiscard]] core::round all_down() const;
+    [[nodiscard]] core::round votes_in_outage() const;
     void give_up_sending(core::time_point now);
     void wait_for_others();
     [[nodiscard]] core::time_point lets_others_pass_at() const noexcept;

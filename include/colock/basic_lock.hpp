@@ -37,15 +37,15 @@ public:
     using time_point = std::chrono::steady_clock::time_point;
 
     /// Returns the client's executor.
-    [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
+    [[nodiscard]] executor_type get_executor() const noexcept { return handle_.get_executor(); }
 
     /// Returns the executor on which a coroutine that acquires this lock should run. This is the client's
     /// executor, or a new strand over it with `config::thread_safe`.
-    [[nodiscard]] executor_type body_executor() const { return lock_.body_executor(); }
+    [[nodiscard]] executor_type body_executor() const { return handle_.body_executor(); }
 
     /// Returns the name, without the key prefix. The names of a `multi_mutex` are one text for people: "a, b, c".
     /// `lease::resource` returns the same.
-    [[nodiscard]] std::string_view resource() const noexcept { return lock_.resource(); }
+    [[nodiscard]] std::string_view resource() const noexcept { return handle_.resource(); }
     /// Returns the options.
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
@@ -59,7 +59,7 @@ public:
     /// - Errors: Those of the class. Also `contended`, but only with `retry_options::attempts`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
-        return lock_.acquire(std::forward<CompletionToken>(token));
+        return handle_.acquire(std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock if it is free now. Otherwise the result is an empty lease. This takes one round
@@ -74,7 +74,7 @@ public:
     /// - Errors: Those of the class, but immediately, even in a quarantine. Another holder is not an error.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
+        return handle_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock, and waits for at most `timeout`, counted from this call. If others have the lock
@@ -91,32 +91,32 @@ public:
     ///   few have answered.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(detail::timeout timeout, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
-                                       std::forward<CompletionToken>(token));
+        return handle_.try_acquire_until(detail::lock_handle::deadline_after(timeout.value),
+                                         std::forward<CompletionToken>(token));
     }
 
     /// Acquires the lock, and waits until `deadline` at most. Otherwise the same as `try_acquire_for`. With a
     /// time in the past it is the same as `try_acquire`.
     template <detail::token_for<lease> CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(detail::deadline deadline, CompletionToken&& token = {}) const {
-        return lock_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
+        return handle_.try_acquire_until(deadline.value, std::forward<CompletionToken>(token));
     }
 
 protected:
     /// @cond
-    basic_lock(detail::lock_handle lock, const lock_options& options)
-        : lock_(std::move(lock)), options_(options) {}
+    basic_lock(detail::lock_handle handle, const lock_options& options)
+        : handle_(std::move(handle)), options_(options) {}
     basic_lock(const basic_lock&) = default;
     basic_lock(basic_lock&&) = default;
     basic_lock& operator=(const basic_lock&) = default;
     basic_lock& operator=(basic_lock&&) = default;
     ~basic_lock() = default;
 
-    [[nodiscard]] const detail::lock_handle& handle() const noexcept { return lock_; }
+    [[nodiscard]] const detail::lock_handle& handle() const noexcept { return handle_; }
     /// @endcond
 
 private:
-    detail::lock_handle lock_;
+    detail::lock_handle handle_;
     lock_options options_;
 };
 
